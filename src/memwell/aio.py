@@ -1,0 +1,284 @@
+"""Made from memory.py by scripts/make_aio.py; do not edit. The same names, awaited."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import AsyncIterator, Iterable, Mapping
+from datetime import datetime
+from types import TracebackType
+from typing import Any, Self, TypeVar, overload
+
+from memwell import clock, codec, ops, transfer
+from memwell.codec import ABSENT
+from memwell.errors import Invalid
+from memwell.local import AsyncLocal
+from memwell.ops import Op
+from memwell.scope import Scope
+from memwell.store import Progress
+from memwell.types import Entry, Event, Health, Loaded, Stats
+
+T = TypeVar("T")
+D = TypeVar("D")
+
+
+class AsyncStore:
+    """What `memwell.open_async` gives: the way to every scope, and to the store as a whole. Close it, or use `async with`."""
+
+    def __init__(self, door: AsyncLocal) -> None:
+        self._door = door
+        self._apply = door.apply
+        self._run = door.run
+
+    def scope(self, text: str | Scope | None = None, /, *, by: str | None = None, **fields: str) -> AsyncMemory:
+        """The memory of one scope: `scope("agent:support")` or `scope(agent="support", user="42")`."""
+        if (text is None) == (not fields):
+            raise Invalid(
+                "give a scope as text or as fields", hint='e.g. scope("agent:support") or scope(agent="support")'
+            )
+        if text is None:
+            name = Scope(**fields).text
+        else:
+            name = text.text if isinstance(text, Scope) else Scope.parse(text).text
+        return AsyncMemory(self._door.acting_as(by) if by else self._door, name)
+
+    def shared(self, *, by: str | None = None) -> AsyncMemory:
+        """The memory that all share: the scope `global`."""
+        return self.scope(Scope.shared(), by=by)
+
+    async def scopes(self, *, limit: int | None = None, after: str | None = None) -> list[str]:
+        """The scopes that hold anything, sorted."""
+        return await self._apply(ops.Scopes(limit, after))
+
+    async def stats(self) -> Stats:
+        """What the store holds."""
+        return await self._apply(ops.GetStats())
+
+    async def describe(self) -> dict[str, Any]:
+        """Where and how the data is kept."""
+        return await self._apply(ops.Describe())
+
+    async def sweep(self) -> int:
+        """Free what has expired now, rather than soon; how many entries that were."""
+        return await self._apply(ops.Sweep())
+
+    async def check(self, progress: Progress | None = None) -> Health:
+        """Verify the file and every stored hash; nothing is changed."""
+        return await self._apply(ops.Check(), progress=progress)
+
+    async def backup(self, path: str, progress: Progress | None = None) -> int:
+        """Copy the store to a new file while it is in use; the size of the copy."""
+        return await self._apply(ops.Backup(path), progress=progress)
+
+    async def export(self, path: str, *, scope: str | None = None, progress: Progress | None = None) -> int:
+        """Write the live entries to a file of JSON lines; how many."""
+        return await self._run(transfer.export, path, scope, progress)
+
+    async def load(self, path: str, *, replace: bool = False, progress: Progress | None = None) -> Loaded:
+        """Read an export; keys that are taken keep their value unless `replace`."""
+        return await self._run(transfer.load, path, replace, progress)
+
+    async def apply(self, op: Op[T]) -> T:
+        """Apply any op, as data."""
+        return await self._apply(op)
+
+    async def close(self) -> None:
+        """Finish what was accepted, and let go of the file."""
+        return await self._door.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        return await self._door.close()
+
+
+class AsyncMemory:
+    """A handle on one scope; facts are its own methods."""
+
+    def __init__(self, door: AsyncLocal, name: str) -> None:
+        self._door = door
+        self._apply = door.apply
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name}>"
+
+    @overload
+    def get(self, key: str, default: D, *, at: float | datetime | None = None) -> Any | D: ...
+    @overload
+    def get(self, key: str, default: None = None, *, at: float | datetime | None = None) -> Any: ...
+    @overload
+    def get(self, key: str, default: D, *, type: type[T], at: float | datetime | None = None) -> T | D: ...
+    @overload
+    def get(
+        self, key: str, default: None = None, *, type: type[T], at: float | datetime | None = None
+    ) -> T | None: ...
+    async def get(
+        self, key: str, default: Any = None, *, type: Any = None, at: float | datetime | None = None
+    ) -> Any:
+        """The value, or the default; `type` makes it a model, `at` reads it as it was at a rev or time."""
+        value = await self._apply(ops.Get(self.name, key, at))
+        if value is ABSENT:
+            return default
+        return value if type is None else codec.convert(value, type)
+
+    async def entry(self, key: str, *, at: float | datetime | None = None) -> Entry | None:
+        """The value with its version, times and author, or None."""
+        return await self._apply(ops.GetEntry(self.name, key, at))
+
+    async def get_many(self, keys: Iterable[str]) -> dict[str, Any]:
+        """The values of those keys that are there, from one moment."""
+        return await self._apply(ops.GetMany(self.name, list(keys)))
+
+    async def set(self, key: str, value: Any, *, ttl: float | None = None, if_version: int | None = None) -> Entry:
+        """Write a value and return the new entry; `ttl` seconds to live, `if_version` for compare-and-swap (0: absent)."""
+        return await self._apply(ops.Set(self.name, key, value, ttl, if_version))
+
+    async def set_many(self, values: Mapping[str, Any], *, ttl: float | None = None) -> dict[str, Entry]:
+        """Write several values, all or none."""
+        return await self._apply(ops.SetMany(self.name, dict(values), ttl))
+
+    async def delete(self, key: str, *, if_version: int | None = None) -> bool:
+        """Take a key away; whether it was there."""
+        return await self._apply(ops.Delete(self.name, key, if_version))
+
+    async def list(
+        self,
+        prefix: str | None = None,
+        *,
+        pattern: str | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+    ) -> list[str]:
+        """The keys, sorted: those with a literal prefix, or that fit a glob; page with `limit` and `after`."""
+        return await self._apply(ops.List(self.name, prefix, pattern, limit, after))
+
+    async def entries(
+        self,
+        prefix: str | None = None,
+        *,
+        pattern: str | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+    ) -> list[Entry]:
+        """As `list`, with whole entries."""
+        return await self._apply(ops.Entries(self.name, prefix, pattern, limit, after))
+
+    async def clear(self) -> int:
+        """Delete every fact of this scope; how many there were. Their history stays."""
+        return await self._apply(ops.Clear(self.name))
+
+    async def delete_scope(self) -> int:
+        """Remove all that this scope holds, of every shape, with its history; how many live things there were."""
+        return await self._apply(ops.DeleteScope(self.name))
+
+    async def history(self, key: str, *, limit: int | None = None) -> list[Event]:
+        """The writes of a key with who, when and what, newest first."""
+        return await self._apply(ops.History(self.name, key, limit))
+
+    async def revert(self, key: str, version: int, *, if_version: int | None = None) -> Entry:
+        """Write the value of an earlier version as a new version."""
+        return await self._apply(ops.Revert(self.name, key, version, if_version))
+
+    def batch(self) -> AsyncBatch:
+        """Collect writes and commit them in one transaction, in order, all or none."""
+        return AsyncBatch(self._door, self.name)
+
+    def watch(
+        self,
+        prefix: str | None = None,
+        *,
+        pattern: str | None = None,
+        since: int | None = None,
+        timeout: float | None = None,
+    ) -> AsyncWatch:
+        """Every event of this scope after `since` (default: from now on), in order, also of other processes.
+
+        Ends after `timeout` seconds without an event. To resume without gap or repeat, pass the last event's rev.
+        """
+        return AsyncWatch(self._door, self.name, prefix, pattern, since, timeout)
+
+
+class AsyncBatch:
+    """Writes waiting to be made together."""
+
+    def __init__(self, door: AsyncLocal, name: str) -> None:
+        self._apply = door.apply
+        self._name = name
+        self._ops: list[Op[Any]] = []
+        self.results: list[Any] = []
+
+    def get(self, key: str) -> None:
+        """Read a key at this point of the batch; ABSENT in `results` if there is none."""
+        self._ops.append(ops.Get(self._name, key))
+
+    def set(self, key: str, value: Any, *, ttl: float | None = None, if_version: int | None = None) -> None:
+        """Write a value."""
+        self._ops.append(ops.Set(self._name, key, value, ttl, if_version))
+
+    def delete(self, key: str, *, if_version: int | None = None) -> None:
+        """Take a key away."""
+        self._ops.append(ops.Delete(self._name, key, if_version))
+
+    def revert(self, key: str, version: int, *, if_version: int | None = None) -> None:
+        """Write an earlier version's value as a new one."""
+        self._ops.append(ops.Revert(self._name, key, version, if_version))
+
+    def clear(self) -> None:
+        """Delete every fact of the scope."""
+        self._ops.append(ops.Clear(self._name))
+
+    async def commit(self) -> list[Any]:
+        """Apply all that was collected, or nothing; the results in order."""
+        collected, self._ops = self._ops, []
+        self.results = await self._apply(ops.Batch(self._name, collected))
+        return self.results
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            await self.commit()
+
+
+class AsyncWatch:
+    """An iterator over the events of a scope."""
+
+    def __init__(
+        self,
+        door: AsyncLocal,
+        name: str,
+        prefix: str | None,
+        pattern: str | None,
+        since: int | None,
+        timeout: float | None,
+    ) -> None:
+        self._apply = door.apply
+        self._bell = door.bell(name)
+        self._filter = (prefix, pattern)
+        self._name = name
+        self._timeout = float("inf") if timeout is None else timeout
+        self._ready: deque[Event] = deque()
+        self.rev = door.position(name) if since is None else since
+
+    def __aiter__(self) -> AsyncIterator[Event]:
+        return self
+
+    async def __anext__(self) -> Event:
+        deadline = clock.monotonic() + self._timeout
+        while not self._ready:
+            self._bell.quiet()  # before looking, so that what comes after the look rings again
+            page = await self._apply(ops.Changes(self._name, self.rev, *self._filter))
+            self._ready.extend(page.events)
+            self.rev = page.rev
+            left = deadline - clock.monotonic()
+            if not page.events and not page.more:
+                if left <= 0:
+                    raise StopAsyncIteration
+                await self._bell.wait(left)
+        return self._ready.popleft()

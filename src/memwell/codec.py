@@ -1,0 +1,126 @@
+"""JSON in, JSON out: what is not JSON is refused with the path to it, and every value handed out is a fresh copy."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Iterator
+from math import isfinite
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from memwell.errors import Corrupt, Invalid, TooLarge
+
+T = TypeVar("T")
+MAX_DEPTH = 200
+
+to_json = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
+
+
+class Absent:
+    """The type of ABSENT, which says that nothing is there; None is a value like any other."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "ABSENT"
+
+    def __bool__(self) -> bool:
+        return False
+
+
+ABSENT: Final = Absent()
+
+
+def encode(value: Any, limit: int) -> tuple[bytes, Any]:
+    """The value as JSON bytes, and a copy that shares nothing with the caller's.
+
+    Reading the bytes back and comparing costs less than walking the value, and proves that nothing was changed:
+    only a value that does not compare equal is walked, to name what is wrong or to accept a tuple as an array.
+    """
+    plain = _plain(value)
+    try:
+        data = to_json(plain)
+        copy = _decode(data)
+    except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
+        raise _refusal(plain) or Invalid(f"the value is not JSON: {error}") from None
+    if copy != plain:
+        refusal = _refusal(plain)
+        if refusal:
+            raise refusal
+    if len(data) > limit:
+        raise TooLarge(
+            f"the value is {len(data)} bytes of JSON, the limit is {limit}",
+            limit=limit,
+            hint="store it in parts, or raise max_value_bytes",
+        )
+    return data, copy
+
+
+def decode(data: bytes) -> Any:
+    """The value that stored bytes hold."""
+    try:
+        return _decode(data)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise Corrupt(
+            f"a stored value is not JSON: {error}", hint="run 'memwell check' to see what is damaged"
+        ) from None
+
+
+def convert(value: Any, type: type[T]) -> T:
+    """A JSON value as a msgspec struct, dataclass, Pydantic model or any type msgspec knows."""
+    try:
+        if hasattr(type, "model_validate"):
+            model: T = type.model_validate(value)
+            return model
+        return msgspec.convert(value, type)
+    except (ValueError, TypeError) as error:
+        name = getattr(type, "__name__", str(type))
+        raise Invalid(f"the stored value is not a {name}: {error}", hint="read it without type= to see it") from None
+
+
+def digest(scope: str, shape: str, key: str, data: bytes) -> bytes:
+    """The hash that `check` verifies; it covers the name too, so a value under the wrong key is found."""
+    return hashlib.sha256(f"{scope}\0{shape}\0{key}\0".encode() + data).digest()
+
+
+def _plain(value: Any) -> Any:
+    """A model's fields as plain JSON types; everything else as it is."""
+    if isinstance(value, msgspec.Struct) or (dataclasses.is_dataclass(value) and not isinstance(value, type)):
+        return msgspec.to_builtins(value, str_keys=True)
+    if hasattr(value, "model_dump") and hasattr(type(value), "model_validate"):
+        return value.model_dump(mode="json")
+    return value
+
+
+def _refusal(value: Any) -> Invalid | None:
+    for path, problem in _problems(value, "$", 0):
+        return Invalid(
+            f"{path} is {problem}, which is not JSON", hint="store text, numbers, booleans, None, lists or dicts"
+        )
+    return None
+
+
+def _problems(value: Any, path: str, depth: int) -> Iterator[tuple[str, str]]:
+    if depth > MAX_DEPTH:
+        yield path, f"nested deeper than {MAX_DEPTH} levels"
+    elif isinstance(value, str):
+        if any("\ud800" <= char <= "\udfff" for char in value):
+            yield path, "text with a lone surrogate"
+    elif isinstance(value, float):
+        if not isfinite(value):
+            yield path, str(value)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            if not isinstance(key, str):
+                yield path, f"a dict with the key {key!r} of type {type(key).__name__}"
+            else:
+                yield from _problems(key, f"{path}.{key!r}", depth)
+                yield from _problems(item, f"{path}.{key}" if key.isidentifier() else f"{path}[{key!r}]", depth + 1)
+    elif isinstance(value, (list, tuple)):
+        for index, item in enumerate(value):
+            yield from _problems(item, f"{path}[{index}]", depth + 1)
+    elif value is not None and not isinstance(value, (bool, int)):
+        yield path, f"of type {type(value).__name__}"

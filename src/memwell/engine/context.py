@@ -1,0 +1,18 @@
+"""What a handler knows besides its op."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from memwell.config import Settings
+from memwell.engine.guard import Caller
+from memwell.store import Backend, Progress
+
+
+class Context(NamedTuple):
+    """Who asks, by which limits, of which backend, and whom to tell how far it is."""
+
+    caller: Caller
+    settings: Settings
+    backend: Backend
+    progress: Progress | None = None

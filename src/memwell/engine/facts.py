@@ -1,0 +1,170 @@
+"""What the ops on facts mean. Each function prepares, with no lock held, and returns the job for the transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any, TypeVar
+
+from memwell import clock, codec, ops
+from memwell.codec import ABSENT, Absent
+from memwell.engine.answers import refuse_if_stale, to_entry, to_event
+from memwell.engine.context import Context
+from memwell.engine.past import Instant
+from memwell.engine.rules import bounded, check_key, check_number, check_ttl, expiry, wanted
+from memwell.errors import Invalid, NotFound
+from memwell.pattern import after_prefix
+from memwell.store import Cell, Drop, Put, Read, ReadJob, Span, Write, WriteJob
+from memwell.types import Entry, Event
+
+T = TypeVar("T")
+SHAPE = "fact"
+
+
+def get(op: ops.Get, context: Context) -> ReadJob[Any | Absent]:
+    find = _finder(op, context)
+
+    def job(view: Read) -> Any | Absent:
+        cell = find(view)
+        return ABSENT if cell is None else codec.decode(cell.data)
+
+    return job
+
+
+def entry(op: ops.GetEntry, context: Context) -> ReadJob[Entry | None]:
+    find = _finder(op, context)
+
+    def job(view: Read) -> Entry | None:
+        cell = find(view)
+        return None if cell is None else to_entry(cell)
+
+    return job
+
+
+def _finder(op: ops.Get | ops.GetEntry, context: Context) -> ReadJob[Cell | None]:
+    scope, key = op.scope, check_key(op.key, context.settings)
+    if op.at is None:
+        return lambda view: view.cell(scope, SHAPE, key, clock.now())
+    instant = Instant(op.at)
+    return lambda view: instant.cell(view, scope, SHAPE, key)
+
+
+def get_many(op: ops.GetMany, context: Context) -> ReadJob[dict[str, Any]]:
+    keys = [check_key(key, context.settings) for key in bounded(op.keys, "keys", context.settings)]
+
+    def job(view: Read) -> dict[str, Any]:
+        now = clock.now()
+        cells = (view.cell(op.scope, SHAPE, key, now) for key in keys)
+        return {cell.key: codec.decode(cell.data) for cell in cells if cell is not None}
+
+    return job
+
+
+def set_(op: ops.Set, context: Context) -> WriteJob[Entry]:
+    scope, key, if_version = op.scope, check_key(op.key, context.settings), op.if_version
+    check_number(if_version, "if_version", 0)
+    ttl = check_ttl(op.ttl)
+    data, copy = codec.encode(op.value, context.settings.max_value_bytes)
+    stored = codec.digest(scope, SHAPE, key, data)
+    by = context.caller.name
+
+    def job(view: Write) -> Entry:
+        now = clock.now()
+        put = Put(scope, SHAPE, key, data, stored, now, expiry(now, ttl), by, "fact.set", if_version)
+        return to_entry(_put(view, put), copy)
+
+    return job
+
+
+def _put(view: Write, put: Put) -> Cell:
+    cell = view.put(put)
+    while cell is None:
+        refuse_if_stale(view, put)
+        cell = view.put(put)
+    return cell
+
+
+def set_many(op: ops.SetMany, context: Context) -> WriteJob[dict[str, Entry]]:
+    if not isinstance(op.values, dict):
+        raise Invalid(f"set_many takes a dict of keys and values, not {type(op.values).__name__}")
+    pairs = bounded(op.values.items(), "values", context.settings)
+    jobs = [set_(ops.Set(op.scope, key, value, op.ttl), context) for key, value in pairs]
+    return lambda view: {made.key: made for made in (job(view) for job in jobs)}
+
+
+def delete(op: ops.Delete, context: Context) -> WriteJob[bool]:
+    key, if_version = check_key(op.key, context.settings), op.if_version
+    check_number(if_version, "if_version", 0)
+
+    def job(view: Write) -> bool:
+        drop = Drop(op.scope, SHAPE, key, clock.now(), context.caller.name, "fact.delete", if_version)
+        while not view.drop(drop):
+            if if_version is not None:
+                refuse_if_stale(view, drop)
+            if not if_version:
+                return False
+        return True
+
+    return job
+
+
+def keys(op: ops.List, context: Context) -> ReadJob[list[str]]:
+    return _listing(op, context, lambda view: view.keys, str, str)
+
+
+def entries(op: ops.Entries, context: Context) -> ReadJob[list[Entry]]:
+    return _listing(op, context, lambda view: view.cells, lambda cell: cell.key, to_entry)
+
+
+def _listing(
+    op: ops.Listing[Any],
+    context: Context,
+    source: Callable[[Read], Callable[..., Iterator[Any]]],
+    name: Callable[[Any], str],
+    show: Callable[[Any], T],
+) -> ReadJob[list[T]]:
+    check_number(op.limit, "limit", 1)
+    if op.after is not None:
+        check_key(op.after, context.settings)
+    fits, prefix = wanted(op.prefix, op.pattern)
+    span = Span(prefix, after_prefix(prefix) if prefix else None, op.after)
+
+    def job(view: Read) -> list[T]:
+        found = source(view)(op.scope, SHAPE, span, None if fits else op.limit, clock.now())
+        if fits:
+            found = islice((one for one in found if fits(name(one))), op.limit)
+        return [show(one) for one in found]
+
+    return job
+
+
+def clear(op: ops.Clear, context: Context) -> WriteJob[int]:
+    drop = Drop(op.scope, SHAPE, None, 0, context.caller.name, "fact.clear")
+    return lambda view: view.drop(drop._replace(now=clock.now()))
+
+
+def history(op: ops.History, context: Context) -> ReadJob[list[Event]]:
+    key = check_key(op.key, context.settings)
+    check_number(op.limit, "limit", 1)
+    return lambda view: [to_event(change) for change in islice(view.past(op.scope, SHAPE, key, clock.now()), op.limit)]
+
+
+def revert(op: ops.Revert, context: Context) -> WriteJob[Entry]:
+    key = check_key(op.key, context.settings)
+    if op.version is None:
+        raise Invalid("revert needs the version to go back to", hint="history() lists them")
+    check_number(op.version, "version", 1)
+    check_number(op.if_version, "if_version", 0)
+
+    def job(view: Write) -> Entry:
+        now = clock.now()
+        data = next(
+            (old.data for old in view.past(op.scope, SHAPE, key, now) if old.version == op.version and old.data), None
+        )
+        if data is None:
+            raise NotFound(f"{key!r} has no version {op.version} with a value", hint="history() lists what is kept")
+        stored = codec.digest(op.scope, SHAPE, key, data)
+        put = Put(op.scope, SHAPE, key, data, stored, now, None, context.caller.name, "fact.revert", op.if_version)
+        return to_entry(_put(view, put))
+
+    return job

@@ -1,0 +1,136 @@
+"""What the ops on a whole scope or store mean."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from memwell import clock, codec, ops
+from memwell.engine.context import Context
+from memwell.engine.rules import bounded, check_key, check_number
+from memwell.errors import Invalid
+from memwell.scope import canonical
+from memwell.store import Cell, Put, Read, ReadJob, Span, Write, WriteJob
+from memwell.types import Health, Line, Loaded, Stats
+
+STEP = 500  # how much one transaction frees, so that no writer waits long for it
+
+
+def delete_scope(op: ops.DeleteScope, context: Context) -> WriteJob[int]:
+    return lambda view: view.erase(op.scope, clock.now(), context.caller.name, "scope.delete")
+
+
+def scopes(op: ops.Scopes, context: Context) -> ReadJob[list[str]]:  # noqa: ARG001
+    check_number(op.limit, "limit", 1)
+    return lambda view: view.scopes(op.after or "", op.limit, clock.now())
+
+
+def stats(op: ops.GetStats, context: Context) -> ReadJob[Stats]:  # noqa: ARG001
+    traits = context.backend.traits
+
+    def job(view: Read) -> Stats:
+        counts = view.counts(clock.now())
+        return Stats(
+            backend=traits.name,
+            scopes=counts.scopes,
+            entries=sum(counts.entries.values()),
+            facts=counts.entries.get("fact", 0),
+            bytes=counts.bytes,
+            history=counts.history,
+            durability=traits.durability,
+        )
+
+    return job
+
+
+def dump(op: ops.Dump, context: Context) -> ReadJob[list[Line]]:  # noqa: ARG001
+    check_number(op.limit, "limit", 1)
+    scope = None if op.scope is None else canonical(op.scope)
+
+    def job(view: Read) -> list[Line]:
+        now = clock.now()
+        lines: list[Line] = []
+        at_scope, at_shape, at_key = op.after or ("", "", "")
+        names = [scope] if scope else [*([at_scope] if at_scope else []), *view.scopes(at_scope, None, now)]
+        for name in names:
+            resumed = name == at_scope
+            for shape in view.shapes(name):
+                if resumed and shape < at_shape:
+                    continue
+                span = Span(after=at_key if resumed and shape == at_shape else None)
+                for cell in view.cells(name, shape, span, op.limit - len(lines), now):
+                    lines.append(_line(name, shape, cell))
+                if len(lines) == op.limit:
+                    return lines
+        return lines
+
+    return job
+
+
+def _line(scope: str, shape: str, cell: Cell) -> Line:
+    return Line(
+        scope=scope,
+        shape=shape,
+        key=cell.key,
+        value=codec.decode(cell.data),
+        version=cell.version,
+        created=cell.created,
+        updated=cell.updated,
+        expires=cell.expires,
+        by=cell.by,
+    )
+
+
+def load(op: ops.Load, context: Context) -> WriteJob[Loaded]:
+    puts = [_to_put(line, context) for line in bounded(op.lines, "lines", context.settings)]
+
+    def job(view: Write) -> Loaded:
+        now, written = clock.now(), 0
+        for put in puts:
+            taken = not op.replace and view.cell(put.scope, put.shape, put.key, now) is not None
+            if not taken and (put.expires is None or put.expires > now):
+                view.put(put)
+                written += 1
+        return Loaded(written, len(puts) - written)
+
+    return job
+
+
+def _to_put(line: Line, context: Context) -> Put:
+    check_number(line.version, "version", 1)
+    for name in ("created", "updated", "expires"):
+        check_number(getattr(line, name), name, 0)
+    if line.shape != "fact":
+        raise Invalid(f"{line.shape!r} is not a shape that this version of Memwell can load")
+    scope, key = canonical(line.scope), check_key(line.key, context.settings)
+    data, _ = codec.encode(line.value, context.settings.max_value_bytes)
+    stored = codec.digest(scope, line.shape, key, data)
+    return Put(
+        scope, line.shape, key, data, stored, line.updated, line.expires, line.by, "fact.load", None, line.version, line.created
+    )  # fmt: skip
+
+
+def sweep(op: ops.Sweep, context: Context) -> int:  # noqa: ARG001
+    """Step after step until nothing is left; between steps other writers have their turn."""
+    settings, now = context.settings, clock.now()
+    before = None if settings.history_seconds is None else now - round(settings.history_seconds * 1e6)
+    freed, more = 0, True
+    while more:
+        expired, more = context.backend.sweep(now, before, STEP)
+        freed += expired
+    return freed
+
+
+def check(op: ops.Check, context: Context) -> Health:  # noqa: ARG001
+    return context.backend.check(context.progress)
+
+
+def describe(op: ops.Describe, context: Context) -> dict[str, Any]:  # noqa: ARG001
+    return {
+        "backend": context.backend.traits.name,
+        "durability": context.backend.traits.durability,
+        **context.backend.describe(),
+    }
+
+
+def backup(op: ops.Backup, context: Context) -> int:
+    return context.backend.backup(op.path, context.progress)

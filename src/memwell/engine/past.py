@@ -1,0 +1,72 @@
+"""Reading a key as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from memwell import clock
+from memwell.errors import Invalid, NotFound
+from memwell.store import Cell, Change, Read
+
+
+class Instant:
+    """A rev (a whole number) or a time (a datetime, or seconds since 1970 as a float)."""
+
+    __slots__ = ("_bound", "_by_rev")
+
+    def __init__(self, at: object) -> None:
+        if isinstance(at, bool) or not isinstance(at, (int, float, datetime)):
+            raise Invalid(f"at is {at!r}", hint="give a rev (a whole number), or a time (an aware datetime or a float)")
+        self._by_rev = isinstance(at, int)
+        if isinstance(at, float):
+            if not abs(at) < clock.LATEST:
+                raise Invalid(f"at is {at!r}, which is no time")
+            at = round(at * 1_000_000)
+        self._bound = clock.microseconds(at) if isinstance(at, datetime) else at
+
+    def cell(self, view: Read, scope: str, shape: str, key: str) -> Cell | None:
+        """The cell that was current; a value that has expired since is gone from the past too."""
+        changes = view.past(scope, shape, key, clock.now())
+        oldest = None
+        for change in changes:
+            if (change.rev if self._by_rev else change.at) <= self._bound:
+                return None if change.data is None else _cell(change, changes)
+            oldest = change
+        self._refuse_forgotten(view, scope, oldest)
+        return None
+
+    def _refuse_forgotten(self, view: Read, scope: str, oldest: Change | None) -> None:
+        """Absent is a lie where the answer was forgotten: say so instead."""
+        horizon = view.position(scope).horizon
+        lost = oldest.version > 1 if oldest else self._by_rev
+        if horizon > 0 and lost and not (self._by_rev and self._bound >= horizon):
+            raise NotFound(
+                f"the history of {scope} up to rev {horizon} has been forgotten",
+                hint="read a later moment, or raise history_seconds",
+            )
+
+
+def _cell(change: Change, older: Iterator[Change]) -> Cell:
+    assert change.data is not None
+    return Cell(
+        change.key,
+        change.data,
+        change.version,
+        change.rev,
+        _created(change, older),
+        change.at,
+        change.expires,
+        change.by,
+    )
+
+
+def _created(change: Change, older: Iterator[Change]) -> int:
+    """When the key was made: the first of the writes before which it was absent."""
+    created = change.at
+    for before in older:
+        gone = before.data is None or (before.expires is not None and before.expires <= created)
+        if gone:
+            break
+        created = before.at
+    return created

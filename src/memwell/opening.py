@@ -1,0 +1,73 @@
+"""Opening a store by path or URL, in both colours."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Unpack
+
+from memwell.config import Options, Settings, default_author, settings_from
+from memwell.engine import Engine
+from memwell.engine.guard import Caller
+from memwell.local import Local
+from memwell.memory import Store
+from memwell.store import backend_for
+
+if TYPE_CHECKING:
+    from memwell.aio import AsyncStore
+
+
+def open(url: Any, *, by: str | None = None, **options: Unpack[Options]) -> Store:  # noqa: A001
+    """Open a store: a path, ":memory:", a URL, or an object with the eight methods of a simple backend.
+
+    `by` is who writes (`written_by`); the options are the settings, e.g. `durability="fast"`.
+    """
+    return Store(Local(engine_for(url, settings_from(**options)), _owner(by)))
+
+
+def open_async(url: Any, *, by: str | None = None, **options: Unpack[Options]) -> Opening:
+    """Open a store for `await`: `async with memwell.open_async(url) as store`, or `store = await memwell.open_async(url)`."""
+    return Opening(url, settings_from(**options), _owner(by))
+
+
+def engine_for(url: Any, settings: Settings) -> Engine:
+    """The engine over the backend that a URL names or an object is."""
+    if isinstance(url, str) or hasattr(url, "__fspath__"):
+        return Engine(backend_for(str(url), settings), settings)
+    from memwell.store.simple import Simple
+
+    return Engine(Simple(url), settings)
+
+
+def _owner(by: str | None) -> Caller:
+    return Caller(by or default_author(), owner=True)
+
+
+class Opening:
+    """A store about to be opened, off the event loop."""
+
+    def __init__(self, url: Any, settings: Settings, caller: Caller) -> None:
+        self._url, self._settings, self._caller = url, settings, caller
+        self._store: AsyncStore | None = None
+
+    async def _open(self) -> AsyncStore:
+        import asyncio
+
+        from memwell.aio import AsyncStore
+        from memwell.local import AsyncLocal
+
+        engine = await asyncio.to_thread(engine_for, self._url, self._settings)
+        return AsyncStore(AsyncLocal(engine, self._caller))
+
+    def __await__(self) -> Generator[Any, None, AsyncStore]:
+        return self._open().__await__()
+
+    async def __aenter__(self) -> AsyncStore:
+        self._store = await self._open()
+        return self._store
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._store is not None:
+            await self._store.close()

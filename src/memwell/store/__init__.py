@@ -1,0 +1,180 @@
+"""Backends keep cells and events: bytes and rows, no meaning.
+
+A cell is the current value under (scope, shape, key); its row stays after a delete, without a value, because the
+version counter never goes back. Every put or drop takes the next rev and leaves one event. Times are microseconds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+from memwell.config import Settings
+from memwell.errors import Invalid, Unsupported
+from memwell.types import Health
+
+T = TypeVar("T")
+Progress = Callable[[int, int], None]
+
+
+class Cell(NamedTuple):
+    """A live cell."""
+
+    key: str
+    data: bytes
+    version: int
+    rev: int
+    created: int
+    updated: int
+    expires: int | None
+    by: str
+
+
+class Change(NamedTuple):
+    """An event as stored; `data` is None for a delete and for a value that has expired."""
+
+    rev: int
+    scope: str
+    shape: str
+    key: str
+    op: str
+    version: int
+    data: bytes | None
+    at: int
+    expires: int | None
+    by: str
+
+
+class Put(NamedTuple):
+    """A write of one cell. `version` and `created` are given only when an export is loaded."""
+
+    scope: str
+    shape: str
+    key: str
+    data: bytes
+    digest: bytes
+    now: int
+    expires: int | None
+    by: str
+    op: str
+    if_version: int | None = None
+    version: int | None = None
+    created: int | None = None
+
+
+class Drop(NamedTuple):
+    """The removal of one cell's value, or of all values of a shape where `key` is None."""
+
+    scope: str
+    shape: str
+    key: str | None
+    now: int
+    by: str
+    op: str
+    if_version: int | None = None
+
+
+class Span(NamedTuple):
+    """A range of keys: from `first`, below `end`, after `after`."""
+
+    first: str = ""
+    end: str | None = None
+    after: str | None = None
+
+
+class Position(NamedTuple):
+    """Where a scope's history stands: its newest rev, and the newest rev that has been forgotten."""
+
+    rev: int
+    horizon: int
+
+
+class Counts(NamedTuple):
+    """What a store holds, by shape."""
+
+    scopes: int
+    entries: dict[str, int]
+    bytes: int
+    history: int
+
+
+class Traits(NamedTuple):
+    """How backends differ, as data."""
+
+    name: str
+    inline: bool  # reads are fast enough to run on an event loop
+    inline_writes: bool  # so are writes that need not wait
+    shared: bool  # several processes may write at once
+    durability: str  # power-safe, crash-safe or volatile, from the live settings
+
+
+class Read(Protocol):
+    """A consistent view. Every method hides what has expired at `now`."""
+
+    def cell(self, scope: str, shape: str, key: str, now: int) -> Cell | None: ...
+    def cells(self, scope: str, shape: str, span: Span, limit: int | None, now: int) -> Iterator[Cell]: ...
+    def keys(self, scope: str, shape: str, span: Span, limit: int | None, now: int) -> Iterator[str]: ...
+    def past(self, scope: str, shape: str, key: str, now: int) -> Iterator[Change]: ...
+    def changes(self, scope: str, after: int, limit: int, now: int) -> list[Change]: ...
+    def position(self, scope: str) -> Position: ...
+    def scopes(self, after: str, limit: int | None, now: int) -> list[str]: ...
+    def shapes(self, scope: str) -> list[str]: ...
+    def counts(self, now: int) -> Counts: ...
+
+
+class Write(Read, Protocol):
+    """A view inside one transaction."""
+
+    def put(self, put: Put) -> Cell | None: ...
+    def drop(self, drop: Drop) -> int: ...
+    def erase(self, scope: str, now: int, by: str, op: str) -> int: ...
+
+
+ReadJob = Callable[[Read], T]
+WriteJob = Callable[[Write], T]
+Done = Callable[[Any, BaseException | None], None]
+
+
+class Backend(Protocol):
+    """Where cells are kept. `poke` is called when there is upkeep to do; `tend` does one bounded step of it."""
+
+    poke: Callable[[], None]
+
+    @property
+    def traits(self) -> Traits: ...
+    def read(self, job: ReadJob[T], wait: float, snapshot: bool = False) -> T: ...
+    def write(self, job: WriteJob[T], wait: float, single: bool = False) -> T: ...
+    def submit(self, job: WriteJob[Any], wait: float, single: bool, done: Done) -> None: ...
+    def sweep(self, now: int, before: int | None, limit: int) -> tuple[int, bool]: ...
+    def next_expiry(self) -> int | None: ...
+    def tend(self) -> None: ...
+    def check(self, progress: Progress | None) -> Health: ...
+    def backup(self, path: str, progress: Progress | None) -> int: ...
+    def describe(self) -> dict[str, Any]: ...
+    def close(self) -> None: ...
+
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
+_PLANNED = {"postgresql", "postgres", "redis", "rediss", "valkey", "http", "https", "unix", "s3"}
+
+
+def backend_for(url: str, settings: Settings) -> Backend:
+    """The backend that a path or URL names."""
+    if not isinstance(url, str) or not url or "\0" in url:
+        raise Invalid(f"{url!r} is not a store", hint="give a path such as memory.db, or :memory:")
+    scheme = _SCHEME.match(url)
+    name = scheme[1].lower() if scheme else "sqlite"
+    if url == ":memory:" or name == "ram":
+        from memwell.store.ram import Ram
+
+        return Ram()
+    if name == "sqlite":
+        from memwell.store.sqlite import Sqlite
+
+        return Sqlite(url[scheme.end() :] if scheme else url, settings)
+    if name in _PLANNED:
+        raise Unsupported(f"this version of Memwell has no {name} backend", hint="use a file path, or :memory:")
+    raise Invalid(
+        f"{name!r} is not a kind of store", hint="give a path such as memory.db (./ in front if it has a colon)"
+    )

@@ -1,0 +1,148 @@
+"""Opening the file: permissions, journal mode, schema by number, and drivers' errors in our words."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections.abc import Callable
+from importlib.resources import files
+from pathlib import Path
+from typing import TypeVar
+
+import apsw
+
+from memwell.config import Settings
+from memwell.errors import Busy, Corrupt, Invalid, MemwellError, Unavailable, Unsupported
+
+T = TypeVar("T")
+APPLICATION_ID = 0x4D574C31  # "MWL1"
+SCHEMAS = (1,)
+_SLEEP_FIRST, _SLEEP_MOST = 0.0005, 0.01
+_PRAGMAS = (
+    "PRAGMA foreign_keys = OFF; PRAGMA secure_delete = FAST; PRAGMA cache_size = -16000; PRAGMA temp_store = MEMORY"
+)
+
+
+def translate(error: apsw.Error, path: str) -> MemwellError:
+    """A driver's error as one of ours, with what to do next."""
+    match error:
+        case apsw.BusyError() | apsw.LockedError():
+            return Busy(f"another writer holds {path}", hint="try again, or raise busy_timeout")
+        case apsw.FullError():
+            return Unavailable(
+                f"the disk that holds {path} is full; nothing was written", hint="free some space, then retry"
+            )
+        case apsw.NotADBError():
+            return Corrupt(f"{path} is not a Memwell store, or its header is damaged", hint="restore a backup")
+        case apsw.CorruptError():
+            return Corrupt(f"{path} is damaged: {error}", hint="run 'memwell check', then restore a backup")
+        case apsw.ReadOnlyError() | apsw.PermissionsError():
+            return Unavailable(f"{path} can't be written", hint="check who owns the file and its folder")
+        case apsw.CantOpenError():
+            return Unavailable(
+                f"{path} can't be opened", hint="check that its folder exists and that you may write there"
+            )
+        case apsw.TooBigError():
+            return Invalid("a value is larger than SQLite can hold")
+        case _:
+            return Unavailable(f"{path}: {error}", hint="run 'memwell doctor'")
+
+
+def patiently(attempt: Callable[[], T], wait: float, path: str) -> T:
+    """Try until nobody holds the lock, sleeping a random, growing, bounded time: that is fair, and nobody starves."""
+    deadline = time.monotonic() + wait
+    longest = _SLEEP_FIRST
+    while True:
+        try:
+            return attempt()
+        except apsw.BusyError as error:
+            if time.monotonic() >= deadline:
+                raise translate(error, path) from None
+        time.sleep(random.uniform(0, longest))  # noqa: S311 - jitter, not a secret
+        longest = min(longest * 2, _SLEEP_MOST)
+
+
+def prepare(path: str) -> None:
+    """Make the file with 0600 in a folder with 0700 before SQLite sees it; what exists keeps its mode."""
+    file = Path(path)
+    try:
+        if not file.parent.exists():
+            file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise Unavailable(
+            f"{path} can't be opened: {reason}", hint="choose a file in a folder you may write to"
+        ) from None
+
+
+def connect(path: str, settings: Settings, wait: float) -> apsw.Connection:
+    """A connection with the settings of this store."""
+    connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
+    try:
+        patiently(lambda: _configure(connection, settings), wait, path)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _configure(connection: apsw.Connection, settings: Settings) -> None:
+    mode = connection.pragma("journal_mode")
+    if mode != "wal":
+        mode = connection.pragma("journal_mode", "wal")
+    if mode != "wal":
+        raise Unsupported(f"this file system gives no write-ahead log (journal mode {mode})", hint="use a local disk")
+    connection.pragma("synchronous", "FULL" if settings.durability == "full" else "NORMAL")
+    list(connection.execute(_PRAGMAS))
+
+
+def migrate(connection: apsw.Connection, wait: float, path: str) -> None:
+    """Bring the schema up to date, one number at a time, in one transaction."""
+    if connection.pragma("user_version") != SCHEMAS[-1]:
+        patiently(lambda: _upgrade(connection, path), wait, path)
+    elif connection.pragma("application_id") != APPLICATION_ID:
+        raise _foreign(path)
+
+
+def _upgrade(connection: apsw.Connection, path: str) -> None:
+    with transaction(connection):
+        found = int(connection.pragma("user_version"))
+        if found > SCHEMAS[-1]:
+            raise Unsupported(
+                f"{path} has schema {found}; this version of Memwell knows up to {SCHEMAS[-1]}",
+                hint="upgrade Memwell: pip install -U memwell",
+            )
+        if not found and connection.execute("SELECT count(*) FROM sqlite_schema").get:
+            raise _foreign(path)
+        for number in SCHEMAS:
+            if number > found:
+                list(connection.execute(files(__package__).joinpath(f"schema_{number}.sql").read_text()))
+                connection.pragma("user_version", number)
+        connection.pragma("application_id", APPLICATION_ID)
+
+
+def _foreign(path: str) -> Invalid:
+    return Invalid(f"{path} is an SQLite file of another program", hint="choose another path for the memory")
+
+
+class transaction:  # noqa: N801 - reads as a statement
+    """BEGIN IMMEDIATE … COMMIT, rolled back on anything that is raised."""
+
+    __slots__ = ("_connection",)
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+
+    def __enter__(self) -> None:
+        self._connection.execute("BEGIN IMMEDIATE")
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            if kind is None:
+                self._connection.execute("COMMIT")
+        finally:
+            # A full disk ends the transaction by itself; then there is nothing left to roll back.
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
