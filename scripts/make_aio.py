@@ -12,6 +12,7 @@ SOURCE = ROOT / "src/memwell/memory.py"
 TARGET = ROOT / "src/memwell/aio.py"
 
 AWAITED = re.compile(r"(?<!await )\bself\.(_apply|_run|_door\.close|commit|_bell\.wait)\(")
+ALWAYS = re.compile(r"^    def __a(enter|exit)__|: \.\.\.\s*(@overload\s*)?$")
 METHOD = re.compile(r"^    def \w+\(", re.MULTILINE)
 RULES = [
     (
@@ -34,9 +35,8 @@ def method_blocks(text: str) -> list[str]:
 
 
 def colour(block: str) -> str:
-    """A method that waits for something becomes a coroutine."""
-    always = re.match(r"    def __a(enter|exit)__", block)
-    if AWAITED.search(block) or always:
+    """A method that waits for something becomes a coroutine; so do its overloads, and entering and leaving."""
+    if AWAITED.search(block) or ALWAYS.search(block):
         block = AWAITED.sub(lambda match: f"await {match[0]}", block)
         block = re.sub(r"^    def ", "    async def ", block, count=1)
     return block
@@ -50,8 +50,6 @@ def generate() -> str:
         if not count:
             raise SystemExit(f"the rule {pattern!r} was never used")
     text = "".join(colour(block) for block in method_blocks(text))
-    # __aiter__ gives the iterator itself and is not awaited.
-    text = text.replace("async def __aiter__", "def __aiter__")
     for command in (["check", "--fix", "--quiet", "--select", "I,F401"], ["format", "--quiet"]):
         ruff = [sys.executable, "-m", "ruff", *command, "--stdin-filename", str(TARGET), "-"]
         text = subprocess.run(ruff, input=text, text=True, capture_output=True, check=True, cwd=ROOT).stdout

@@ -19,6 +19,10 @@ from memwell.types import Entry, Event, Health, Loaded, Stats
 
 T = TypeVar("T")
 D = TypeVar("D")
+At = float | datetime  # a rev as an int, or a time
+Keys = list[str]
+Entries = list[Entry]
+Events = list[Event]
 
 
 class AsyncStore:
@@ -106,25 +110,21 @@ class AsyncMemory:
         return f"<{type(self).__name__} {self.name}>"
 
     @overload
-    def get(self, key: str, default: D, *, at: float | datetime | None = None) -> Any | D: ...
+    async def get(self, key: str, default: D, *, at: At | None = None) -> Any | D: ...
     @overload
-    def get(self, key: str, default: None = None, *, at: float | datetime | None = None) -> Any: ...
+    async def get(self, key: str, default: None = None, *, at: At | None = None) -> Any: ...
     @overload
-    def get(self, key: str, default: D, *, type: type[T], at: float | datetime | None = None) -> T | D: ...
+    async def get(self, key: str, default: D, *, type: type[T], at: At | None = None) -> T | D: ...
     @overload
-    def get(
-        self, key: str, default: None = None, *, type: type[T], at: float | datetime | None = None
-    ) -> T | None: ...
-    async def get(
-        self, key: str, default: Any = None, *, type: Any = None, at: float | datetime | None = None
-    ) -> Any:
+    async def get(self, key: str, default: None = None, *, type: type[T], at: At | None = None) -> T | None: ...
+    async def get(self, key: str, default: Any = None, *, type: Any = None, at: At | None = None) -> Any:
         """The value, or the default; `type` makes it a model, `at` reads it as it was at a rev or time."""
         value = await self._apply(ops.Get(self.name, key, at))
         if value is ABSENT:
             return default
         return value if type is None else codec.convert(value, type)
 
-    async def entry(self, key: str, *, at: float | datetime | None = None) -> Entry | None:
+    async def entry(self, key: str, *, at: At | None = None) -> Entry | None:
         """The value with its version, times and author, or None."""
         return await self._apply(ops.GetEntry(self.name, key, at))
 
@@ -133,7 +133,7 @@ class AsyncMemory:
         return await self._apply(ops.GetMany(self.name, list(keys)))
 
     async def set(self, key: str, value: Any, *, ttl: float | None = None, if_version: int | None = None) -> Entry:
-        """Write a value and return the new entry; `ttl` seconds to live, `if_version` for compare-and-swap (0: absent)."""
+        """Write a value; `ttl` in seconds, `if_version` for compare-and-swap (0: it must be absent)."""
         return await self._apply(ops.Set(self.name, key, value, ttl, if_version))
 
     async def set_many(self, values: Mapping[str, Any], *, ttl: float | None = None) -> dict[str, Entry]:
@@ -151,7 +151,7 @@ class AsyncMemory:
         pattern: str | None = None,
         limit: int | None = None,
         after: str | None = None,
-    ) -> list[str]:
+    ) -> Keys:
         """The keys, sorted: those with a literal prefix, or that fit a glob; page with `limit` and `after`."""
         return await self._apply(ops.List(self.name, prefix, pattern, limit, after))
 
@@ -162,7 +162,7 @@ class AsyncMemory:
         pattern: str | None = None,
         limit: int | None = None,
         after: str | None = None,
-    ) -> list[Entry]:
+    ) -> Entries:
         """As `list`, with whole entries."""
         return await self._apply(ops.Entries(self.name, prefix, pattern, limit, after))
 
@@ -174,7 +174,7 @@ class AsyncMemory:
         """Remove all that this scope holds, of every shape, with its history; how many live things there were."""
         return await self._apply(ops.DeleteScope(self.name))
 
-    async def history(self, key: str, *, limit: int | None = None) -> list[Event]:
+    async def history(self, key: str, *, limit: int | None = None) -> Events:
         """The writes of a key with who, when and what, newest first."""
         return await self._apply(ops.History(self.name, key, limit))
 

@@ -72,9 +72,9 @@ def decode(data: bytes) -> Any:
 def convert(value: Any, type: type[T]) -> T:
     """A JSON value as a msgspec struct, dataclass, Pydantic model or any type msgspec knows."""
     try:
-        if hasattr(type, "model_validate"):
-            model: T = type.model_validate(value)
-            return model
+        validate = getattr(type, "model_validate", None)  # Pydantic's name for it
+        if validate is not None:
+            return validate(value)  # type: ignore[no-any-return]
         return msgspec.convert(value, type)
     except (ValueError, TypeError) as error:
         name = getattr(type, "__name__", str(type))

@@ -19,6 +19,10 @@ from memwell.types import Entry, Event, Health, Loaded, Stats
 
 T = TypeVar("T")
 D = TypeVar("D")
+At = float | datetime  # a rev as an int, or a time
+Keys = list[str]
+Entries = list[Entry]
+Events = list[Event]
 
 
 class Store:
@@ -106,23 +110,21 @@ class Memory:
         return f"<{type(self).__name__} {self.name}>"
 
     @overload
-    def get(self, key: str, default: D, *, at: float | datetime | None = None) -> Any | D: ...
+    def get(self, key: str, default: D, *, at: At | None = None) -> Any | D: ...
     @overload
-    def get(self, key: str, default: None = None, *, at: float | datetime | None = None) -> Any: ...
+    def get(self, key: str, default: None = None, *, at: At | None = None) -> Any: ...
     @overload
-    def get(self, key: str, default: D, *, type: type[T], at: float | datetime | None = None) -> T | D: ...
+    def get(self, key: str, default: D, *, type: type[T], at: At | None = None) -> T | D: ...
     @overload
-    def get(
-        self, key: str, default: None = None, *, type: type[T], at: float | datetime | None = None
-    ) -> T | None: ...
-    def get(self, key: str, default: Any = None, *, type: Any = None, at: float | datetime | None = None) -> Any:
+    def get(self, key: str, default: None = None, *, type: type[T], at: At | None = None) -> T | None: ...
+    def get(self, key: str, default: Any = None, *, type: Any = None, at: At | None = None) -> Any:
         """The value, or the default; `type` makes it a model, `at` reads it as it was at a rev or time."""
         value = self._apply(ops.Get(self.name, key, at))
         if value is ABSENT:
             return default
         return value if type is None else codec.convert(value, type)
 
-    def entry(self, key: str, *, at: float | datetime | None = None) -> Entry | None:
+    def entry(self, key: str, *, at: At | None = None) -> Entry | None:
         """The value with its version, times and author, or None."""
         return self._apply(ops.GetEntry(self.name, key, at))
 
@@ -131,7 +133,7 @@ class Memory:
         return self._apply(ops.GetMany(self.name, list(keys)))
 
     def set(self, key: str, value: Any, *, ttl: float | None = None, if_version: int | None = None) -> Entry:
-        """Write a value and return the new entry; `ttl` seconds to live, `if_version` for compare-and-swap (0: absent)."""
+        """Write a value; `ttl` in seconds, `if_version` for compare-and-swap (0: it must be absent)."""
         return self._apply(ops.Set(self.name, key, value, ttl, if_version))
 
     def set_many(self, values: Mapping[str, Any], *, ttl: float | None = None) -> dict[str, Entry]:
@@ -149,7 +151,7 @@ class Memory:
         pattern: str | None = None,
         limit: int | None = None,
         after: str | None = None,
-    ) -> list[str]:
+    ) -> Keys:
         """The keys, sorted: those with a literal prefix, or that fit a glob; page with `limit` and `after`."""
         return self._apply(ops.List(self.name, prefix, pattern, limit, after))
 
@@ -160,7 +162,7 @@ class Memory:
         pattern: str | None = None,
         limit: int | None = None,
         after: str | None = None,
-    ) -> list[Entry]:
+    ) -> Entries:
         """As `list`, with whole entries."""
         return self._apply(ops.Entries(self.name, prefix, pattern, limit, after))
 
@@ -172,7 +174,7 @@ class Memory:
         """Remove all that this scope holds, of every shape, with its history; how many live things there were."""
         return self._apply(ops.DeleteScope(self.name))
 
-    def history(self, key: str, *, limit: int | None = None) -> list[Event]:
+    def history(self, key: str, *, limit: int | None = None) -> Events:
         """The writes of a key with who, when and what, newest first."""
         return self._apply(ops.History(self.name, key, limit))
 

@@ -26,7 +26,7 @@ def open(url: Any, *, by: str | None = None, **options: Unpack[Options]) -> Stor
 
 
 def open_async(url: Any, *, by: str | None = None, **options: Unpack[Options]) -> Opening:
-    """Open a store for `await`: `async with memwell.open_async(url) as store`, or `store = await memwell.open_async(url)`."""
+    """Open a store to be awaited: `async with open_async(url) as store`, or `store = await open_async(url)`."""
     return Opening(url, settings_from(**options), _owner(by))
 
 

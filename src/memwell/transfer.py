@@ -1,4 +1,4 @@
-"""Moving facts between stores and files: newline-delimited JSON with a header, one line an entry, and a checksum at the end."""
+"""Moving facts between stores and files: JSON lines with a header, a line an entry, and a checksum at the end."""
 
 from __future__ import annotations
 

@@ -57,8 +57,8 @@ def dump(op: ops.Dump, context: Context) -> ReadJob[list[Line]]:  # noqa: ARG001
                 if resumed and shape < at_shape:
                     continue
                 span = Span(after=at_key if resumed and shape == at_shape else None)
-                for cell in view.cells(name, shape, span, op.limit - len(lines), now):
-                    lines.append(_line(name, shape, cell))
+                cells = view.cells(name, shape, span, op.limit - len(lines), now)
+                lines.extend(_line(name, shape, cell) for cell in cells)
                 if len(lines) == op.limit:
                     return lines
         return lines
@@ -104,9 +104,8 @@ def _to_put(line: Line, context: Context) -> Put:
     scope, key = canonical(line.scope), check_key(line.key, context.settings)
     data, _ = codec.encode(line.value, context.settings.max_value_bytes)
     stored = codec.digest(scope, line.shape, key, data)
-    return Put(
-        scope, line.shape, key, data, stored, line.updated, line.expires, line.by, "fact.load", None, line.version, line.created
-    )  # fmt: skip
+    times = (line.updated, line.expires)
+    return Put(scope, line.shape, key, data, stored, *times, line.by, "fact.load", None, line.version, line.created)
 
 
 def sweep(op: ops.Sweep, context: Context) -> int:  # noqa: ARG001

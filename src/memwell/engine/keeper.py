@@ -51,11 +51,11 @@ class Keeper:
             self._thread.join()
 
     def _run(self) -> None:
-        while not self._stopped:
+        while True:
             poked = self._wake.wait(self._settings.sweep_seconds)
-            self._wake.clear()
             if self._stopped:
                 return
+            self._wake.clear()
             try:
                 if poked:
                     self._backend.tend()

@@ -57,7 +57,7 @@ class Ram:
 
     @property
     def traits(self) -> Traits:
-        return Traits("ram", True, True, False, "volatile")
+        return Traits("ram", inline=True, inline_writes=True, shared=False, durability="volatile")
 
     def read(self, job: ReadJob[T], wait: float, snapshot: bool = False) -> T:  # noqa: ARG002
         with self._lock:

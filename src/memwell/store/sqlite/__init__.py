@@ -73,7 +73,8 @@ class Sqlite:
     @property
     def traits(self) -> Traits:
         full = self._mine().connection.pragma("synchronous") >= 2
-        return Traits("sqlite", True, not full, True, "power-safe" if full else "crash-safe")
+        durability = "power-safe" if full else "crash-safe"
+        return Traits("sqlite", inline=True, inline_writes=not full, shared=True, durability=durability)
 
     def read(self, job: ReadJob[T], wait: float, snapshot: bool = False) -> T:
         if not snapshot:

@@ -1,7 +1,7 @@
 """Group commit: writers of one process that wait for each other share one transaction, and so one wait for the disk.
 
-Whoever finds nobody writing leads: it runs its own job alone. Whoever finds somebody writing queues a ticket and sleeps; the
-leader, when done, hands on to the first in the queue, which runs every job that has gathered in one transaction.
+Whoever finds nobody writing leads: it runs its own job alone. Whoever finds somebody writing queues a ticket and
+sleeps; the leader, when done, hands on to the first in the queue, which runs all that has gathered in one transaction.
 """
 
 from __future__ import annotations

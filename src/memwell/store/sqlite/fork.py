@@ -1,6 +1,6 @@
-"""Fork-safety. SQLite's locks belong to a process, but its bookkeeping of them is copied by a fork: a child that used or even
-kept an open connection would believe in locks that it does not hold. So every connection is closed before a fork, and
-parent and child each open anew when they next need one.
+"""Fork-safety. SQLite's locks belong to a process, but its bookkeeping of them is copied by a fork: a child that used
+or even kept an open connection would believe in locks that it does not hold. So every connection is closed before a
+fork, and parent and child each open anew when they next need one.
 """
 
 from __future__ import annotations

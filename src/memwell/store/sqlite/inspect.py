@@ -57,7 +57,7 @@ def _last(rows: Rows, table: str, column: str) -> int:
 
 
 def _walk(rows: Rows, table: str, column: str, last: int) -> Iterator[tuple[int, Damage | None]]:
-    """Every row, page by page; a page that can't be read is tried row by row, so that only the damaged ones are named."""
+    """Every row, page by page; a page that can't be read is tried row by row, to name only what is damaged."""
     select = f"SELECT {column}, scope, shape, key, version, digest, value FROM {table} WHERE {column} "
     number = 0
     while number < last:

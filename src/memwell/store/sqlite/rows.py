@@ -1,4 +1,4 @@
-"""The rows of one connection: every SQL statement that reads or writes cells and events. Caller text is always bound."""
+"""Every SQL statement that reads or writes cells and events. Caller text is always bound, never put into the text."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Rows:
 
     def __init__(self, connection: apsw.Connection) -> None:
         self.connection = connection
-        self.execute = connection.execute
+        self.execute: Any = connection.execute
 
     def run(self, job: WriteJob[Any]) -> Any:
         """A job of one statement, which undoes itself when it fails."""
@@ -96,7 +96,7 @@ class Rows:
     def keys(self, scope: str, shape: str, span: Span, limit: int | None, now: int) -> Iterator[str]:
         return (key for (key,) in self._range("key", scope, shape, span, limit, now))
 
-    def _range(self, columns: str, scope: str, shape: str, span: Span, limit: int | None, now: int) -> apsw.Cursor:
+    def _range(self, columns: str, scope: str, shape: str, span: Span, limit: int | None, now: int) -> Any:
         # One lower bound, not two: given both, SQLite may seek to the wrong one.
         resumed = span.after is not None and span.after >= span.first
         sql = f"SELECT {columns}{_RANGE}{'> ?' if resumed else '>= ?'}"

@@ -67,7 +67,7 @@ def next_expiry(rows: Rows) -> int | None:
 
 
 def checkpoint(connection: apsw.Connection, restart: bool = False) -> None:
-    """Move the log into the file; with `restart`, hold writers off for the last stretch so that the log can start over."""
+    """Move the log into the file; with `restart`, hold writers off at the end so that the log can start over."""
     modes = [apsw.SQLITE_CHECKPOINT_PASSIVE] + [apsw.SQLITE_CHECKPOINT_RESTART] * restart
     for mode in modes:
         try:
