@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 from collections.abc import Iterator
+from hashlib import sha256
 from math import isfinite
 from typing import Any, Final, TypeVar
 
@@ -81,9 +81,9 @@ def convert(value: Any, type: type[T]) -> T:
         raise Invalid(f"the stored value is not a {name}: {error}", hint="read it without type= to see it") from None
 
 
-def digest(scope: str, shape: str, key: str, data: bytes) -> bytes:
-    """The hash that `check` verifies; it covers the name too, so a value under the wrong key is found."""
-    return hashlib.sha256(f"{scope}\0{shape}\0{key}\0".encode() + data).digest()
+def digest(scope: str, shape: str, key: str, op: str, by: str, at: int, expires: int | None, data: bytes) -> bytes:
+    """The hash that `check` verifies: of the value, and of where it stands, who wrote it, when and until when."""
+    return sha256(f"{scope}\0{shape}\0{key}\0{op}\0{by}\0{at}\0{expires}\0".encode() + data).digest()
 
 
 def _plain(value: Any) -> Any:

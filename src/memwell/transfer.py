@@ -16,6 +16,7 @@ import msgspec
 from memwell import ops
 from memwell.codec import to_json
 from memwell.errors import Corrupt, Invalid, Unavailable
+from memwell.parts import flush_folder, part_file
 from memwell.scope import canonical
 from memwell.store import Progress
 from memwell.types import Line, Loaded
@@ -44,18 +45,15 @@ def export(apply: Apply, path: str, scope: str | None, progress: Progress | None
     """Write the live entries of one scope, or of all; the file has its name only once it is complete."""
     if path == STDIO:
         return _write(apply, sys.stdout.buffer, scope, progress)
-    target = Path(path).expanduser()
-    part = target.with_name(f"{target.name}.part")
+    target = Path(path).expanduser().absolute()
     try:
-        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
-            try:
+        with part_file(target) as part:
+            with part.open("wb") as out:
                 written = _write(apply, out, scope, progress)
                 out.flush()
                 os.fsync(out.fileno())
-            except BaseException:
-                part.unlink(missing_ok=True)
-                raise
-        part.replace(target)
+            part.replace(target)
+        flush_folder(target.parent)
     except OSError as error:
         raise Unavailable(f"{target} can't be written: {error.strerror}", hint="choose another folder") from None
     return written

@@ -45,7 +45,7 @@ HANDLERS: dict[type[Op[Any]], Callable[[Any, Context], Any]] = {
     ops.Get: facts.get,
     ops.GetEntry: facts.entry,
     ops.GetMany: facts.get_many,
-    ops.Set: facts.set_,
+    ops.Set: facts.SetJob,
     ops.SetMany: facts.set_many,
     ops.Delete: facts.delete,
     ops.List: facts.keys,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from msgspec import Struct
 
 from memwell.config import Settings
 from memwell.engine.guard import Caller
 from memwell.store import Backend, Progress
 
 
-class Context(NamedTuple):
+class Context(Struct, frozen=True, gc=False):
     """Who asks, by which limits, of which backend, and whom to tell how far it is."""
 
     caller: Caller

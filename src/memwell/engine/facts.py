@@ -14,7 +14,7 @@ from memwell.engine.past import Instant
 from memwell.engine.rules import bounded, check_key, check_number, check_ttl, expiry, wanted
 from memwell.errors import Invalid, NotFound
 from memwell.pattern import after_prefix
-from memwell.store import Cell, Drop, Put, Read, ReadJob, Span, Write, WriteJob
+from memwell.store import Cell, Drop, Put, PutJob, Read, ReadJob, Span, Write, WriteJob
 from memwell.types import Entry, Event
 
 T = TypeVar("T")
@@ -22,31 +22,32 @@ SHAPE = "fact"
 
 
 def get(op: ops.Get, context: Context) -> ReadJob[Any | Absent]:
-    find = _finder(op, context)
+    scope, key = op.scope, check_key(op.key, context.settings)
+    instant = None if op.at is None else Instant(op.at)
 
     def job(view: Read) -> Any | Absent:
-        cell = find(view)
-        return ABSENT if cell is None else codec.decode(cell.data)
+        if instant is None:
+            data = view.data(scope, SHAPE, key, clock.now())
+        else:
+            cell = instant.cell(view, scope, SHAPE, key)
+            data = None if cell is None else cell.data
+        return ABSENT if data is None else codec.decode(data)
 
     return job
 
 
 def entry(op: ops.GetEntry, context: Context) -> ReadJob[Entry | None]:
-    find = _finder(op, context)
+    scope, key = op.scope, check_key(op.key, context.settings)
+    instant = None if op.at is None else Instant(op.at)
 
     def job(view: Read) -> Entry | None:
-        cell = find(view)
+        if instant is None:
+            cell = view.cell(scope, SHAPE, key, clock.now())
+        else:
+            cell = instant.cell(view, scope, SHAPE, key)
         return None if cell is None else to_entry(cell)
 
     return job
-
-
-def _finder(op: ops.Get | ops.GetEntry, context: Context) -> ReadJob[Cell | None]:
-    scope, key = op.scope, check_key(op.key, context.settings)
-    if op.at is None:
-        return lambda view: view.cell(scope, SHAPE, key, clock.now())
-    instant = Instant(op.at)
-    return lambda view: instant.cell(view, scope, SHAPE, key)
 
 
 def get_many(op: ops.GetMany, context: Context) -> ReadJob[dict[str, Any]]:
@@ -60,20 +61,30 @@ def get_many(op: ops.GetMany, context: Context) -> ReadJob[dict[str, Any]]:
     return job
 
 
-def set_(op: ops.Set, context: Context) -> WriteJob[Entry]:
-    scope, key, if_version = op.scope, check_key(op.key, context.settings), op.if_version
-    check_number(if_version, "if_version", 0)
-    ttl = check_ttl(op.ttl)
-    data, copy = codec.encode(op.value, context.settings.max_value_bytes)
-    stored = codec.digest(scope, SHAPE, key, data)
-    by = context.caller.name
+class SetJob(PutJob[Entry]):
+    """A set, ready to be written: checked, encoded and hashed."""
 
-    def job(view: Write) -> Entry:
+    __slots__ = ("_by", "_copy", "_data", "_if_version", "_key", "_scope", "_ttl")
+
+    def __init__(self, op: ops.Set, context: Context) -> None:
+        settings = context.settings
+        self._scope, self._key, self._if_version = op.scope, check_key(op.key, settings), op.if_version
+        check_number(op.if_version, "if_version", 0)
+        self._ttl = check_ttl(op.ttl)
+        self._data, self._copy = codec.encode(op.value, settings.max_value_bytes)
+        self._by = context.caller.name
+
+    def put(self) -> Put:
         now = clock.now()
-        put = Put(scope, SHAPE, key, data, stored, now, expiry(now, ttl), by, "fact.set", if_version)
-        return to_entry(_put(view, put), copy)
+        expires = None if self._ttl is None else expiry(now, self._ttl)
+        scope, key, data = self._scope, self._key, self._data
+        return Put(scope, SHAPE, key, data, now, expires, self._by, "fact.set", self._if_version)
 
-    return job
+    def done(self, cell: Cell) -> Entry:
+        return to_entry(cell, self._copy)
+
+    def __call__(self, view: Write) -> Entry:
+        return to_entry(_put(view, self.put()), self._copy)
 
 
 def _put(view: Write, put: Put) -> Cell:
@@ -88,8 +99,13 @@ def set_many(op: ops.SetMany, context: Context) -> WriteJob[dict[str, Entry]]:
     if not isinstance(op.values, dict):
         raise Invalid(f"set_many takes a dict of keys and values, not {type(op.values).__name__}")
     pairs = bounded(op.values.items(), "values", context.settings)
-    jobs = [set_(ops.Set(op.scope, key, value, op.ttl), context) for key, value in pairs]
-    return lambda view: {made.key: made for made in (job(view) for job in jobs)}
+    jobs = [SetJob(ops.Set(op.scope, key, value, op.ttl), context) for key, value in pairs]
+
+    def job(view: Write) -> dict[str, Entry]:
+        cells = view.put_all([each.put() for each in jobs])
+        return {cell.key: each.done(cell) for each, cell in zip(jobs, cells, strict=True)}
+
+    return job
 
 
 def delete(op: ops.Delete, context: Context) -> WriteJob[bool]:
@@ -163,8 +179,7 @@ def revert(op: ops.Revert, context: Context) -> WriteJob[Entry]:
         )
         if data is None:
             raise NotFound(f"{key!r} has no version {op.version} with a value", hint="history() lists what is kept")
-        stored = codec.digest(op.scope, SHAPE, key, data)
-        put = Put(op.scope, SHAPE, key, data, stored, now, None, context.caller.name, "fact.revert", op.if_version)
+        put = Put(op.scope, SHAPE, key, data, now, None, context.caller.name, "fact.revert", op.if_version)
         return to_entry(_put(view, put))
 
     return job

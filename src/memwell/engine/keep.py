@@ -103,9 +103,8 @@ def _to_put(line: Line, context: Context) -> Put:
         raise Invalid(f"{line.shape!r} is not a shape that this version of Memwell can load")
     scope, key = canonical(line.scope), check_key(line.key, context.settings)
     data, _ = codec.encode(line.value, context.settings.max_value_bytes)
-    stored = codec.digest(scope, line.shape, key, data)
     times = (line.updated, line.expires)
-    return Put(scope, line.shape, key, data, stored, *times, line.by, "fact.load", None, line.version, line.created)
+    return Put(scope, line.shape, key, data, *times, line.by, "fact.load", None, line.version, line.created)
 
 
 def sweep(op: ops.Sweep, context: Context) -> int:  # noqa: ARG001

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import threading
-import weakref
 from collections.abc import Callable
 
 from memwell import clock
 from memwell.config import Settings
 from memwell.errors import MemwellError
+from memwell.forks import begins_anew
 from memwell.store import Backend
 
 
@@ -21,7 +20,7 @@ class Keeper:
         self._stopped = False
         self.begin_process()
         backend.poke = self.poke
-        _keepers.add(self)
+        begins_anew(self)
 
     def begin_process(self) -> None:
         """No thread survives a fork; the child starts its own when it needs one."""
@@ -69,14 +68,3 @@ class Keeper:
             return True
         expiry = self._backend.next_expiry()
         return expiry is not None and expiry <= clock.now()
-
-
-_keepers: weakref.WeakSet[Keeper] = weakref.WeakSet()
-
-
-def _in_child() -> None:
-    for keeper in _keepers:
-        keeper.begin_process()
-
-
-os.register_at_fork(after_in_child=_in_child)

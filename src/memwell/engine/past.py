@@ -65,8 +65,8 @@ def _created(change: Change, older: Iterator[Change]) -> int:
     """When the key was made: the first of the writes before which it was absent."""
     created = change.at
     for before in older:
-        gone = before.data is None or (before.expires is not None and before.expires <= created)
-        if gone:
+        deleted = before.data is None and before.expires is None  # what expired has no data now, but may have had then
+        if deleted or (before.expires is not None and before.expires <= created):
             break
         created = before.at
     return created

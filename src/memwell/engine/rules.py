@@ -44,10 +44,8 @@ def check_ttl(ttl: object) -> int | None:
     return max(1, round(ttl * 1_000_000))
 
 
-def expiry(now: int, ttl: int | None) -> int | None:
+def expiry(now: int, ttl: int) -> int:
     """When something written now expires."""
-    if ttl is None:
-        return None
     if now + ttl > clock.LATEST:
         raise Invalid("the ttl reaches past the year 9999", hint="leave ttl out for no expiry")
     return now + ttl

@@ -11,6 +11,7 @@ from memwell.engine.answers import to_event
 from memwell.engine.context import Context
 from memwell.engine.rules import check_number, wanted
 from memwell.errors import NotFound
+from memwell.forks import begins_anew
 from memwell.store import Read, ReadJob
 from memwell.types import Changes
 
@@ -31,8 +32,9 @@ def changes(op: ops.Changes, context: Context) -> ReadJob[Changes]:  # noqa: ARG
             )
         page = view.changes(op.scope, op.since, op.limit, clock.now())
         kept = [change for change in page if change.key.startswith(prefix) and (fits is None or fits(change.key))]
-        reached = page[-1].rev if page else op.since
-        return Changes([to_event(change) for change in kept], reached, more=len(page) == op.limit)
+        more = len(page) == op.limit
+        reached = page[-1].rev if more else max(newest, op.since)
+        return Changes([to_event(change) for change in kept], reached, more)
 
     return job
 
@@ -47,6 +49,11 @@ class Watchers:
     """Who waits for which scope in this process; a bell that nobody holds any more is forgotten."""
 
     def __init__(self) -> None:
+        self.begin_process()
+        begins_anew(self)
+
+    def begin_process(self) -> None:
+        """Nobody waits in a child yet."""
         self._lock = threading.Lock()
         self._bells: dict[str, weakref.WeakSet[Bell]] = {}
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
+from memwell.codec import digest
 from memwell.config import Settings
 from memwell.errors import Invalid, Unsupported
 from memwell.types import Health
@@ -53,7 +54,6 @@ class Put(NamedTuple):
     shape: str
     key: str
     data: bytes
-    digest: bytes
     now: int
     expires: int | None
     by: str
@@ -61,6 +61,14 @@ class Put(NamedTuple):
     if_version: int | None = None
     version: int | None = None
     created: int | None = None
+
+    def digest(self) -> bytes:
+        """The hash that is stored with it and that `check` verifies."""
+        return digest(self.scope, self.shape, self.key, self.op, self.by, self.now, self.expires, self.data)
+
+    def bound(self) -> tuple[Any, ...]:
+        """Its columns: scope, shape, key, data, digest, time, expiry, author, op."""
+        return (*self[:4], self.digest(), *self[4:8])
 
 
 class Drop(NamedTuple):
@@ -112,6 +120,7 @@ class Traits(NamedTuple):
 class Read(Protocol):
     """A consistent view. Every method hides what has expired at `now`."""
 
+    def data(self, scope: str, shape: str, key: str, now: int) -> bytes | None: ...
     def cell(self, scope: str, shape: str, key: str, now: int) -> Cell | None: ...
     def cells(self, scope: str, shape: str, span: Span, limit: int | None, now: int) -> Iterator[Cell]: ...
     def keys(self, scope: str, shape: str, span: Span, limit: int | None, now: int) -> Iterator[str]: ...
@@ -127,8 +136,26 @@ class Write(Read, Protocol):
     """A view inside one transaction."""
 
     def put(self, put: Put) -> Cell | None: ...
+    def put_all(self, puts: list[Put]) -> list[Cell]: ...  # unconditional ones, in order
     def drop(self, drop: Drop) -> int: ...
     def erase(self, scope: str, now: int, by: str, op: str) -> int: ...
+
+
+class PutJob(Generic[T]):
+    """A write of one cell that can say what it will write, so that a backend may write many of them at once."""
+
+    __slots__ = ()
+
+    def __call__(self, view: Write) -> T:
+        raise NotImplementedError
+
+    def put(self) -> Put:
+        """What to write, as of now; it is unconditional unless it has an `if_version`."""
+        raise NotImplementedError
+
+    def done(self, cell: Cell) -> T:
+        """The answer, once it is written."""
+        raise NotImplementedError
 
 
 ReadJob = Callable[[Read], T]

@@ -90,6 +90,10 @@ class Ram:
 
     # Read
 
+    def data(self, scope: str, shape: str, key: str, now: int) -> bytes | None:
+        cell = self.cell(scope, shape, key, now)
+        return cell.data if cell else None
+
     def cell(self, scope: str, shape: str, key: str, now: int) -> Cell | None:
         row = self._row(scope, shape, key)
         return row.live(now) if row else None
@@ -159,6 +163,9 @@ class Ram:
             cell.rev, put.scope, put.shape, put.key, put.op, version, put.data, put.now, put.expires, put.by,
         ))  # fmt: skip
         return cell
+
+    def put_all(self, puts: list[Put]) -> list[Cell]:
+        return [cell for put in puts if (cell := self.put(put))]
 
     def drop(self, drop: Drop) -> int:
         held = self._scopes.get(drop.scope)

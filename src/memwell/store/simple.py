@@ -115,6 +115,10 @@ class Simple:
 
     # Read
 
+    def data(self, scope: str, shape: str, key: str, now: int) -> bytes | None:
+        cell = self.cell(scope, shape, key, now)
+        return cell.data if cell else None
+
     def cell(self, scope: str, shape: str, key: str, now: int) -> Cell | None:
         doc = self._doc(scope, key) if shape == SHAPE else None
         data = doc.data(now) if doc else None
@@ -188,11 +192,14 @@ class Simple:
             created=put.created or (old.created if old and live else put.now),
             expires=put.expires,
             prev=old.rev if old else None,
-            digest=put.digest.hex(),
+            digest=put.digest().hex(),
             value=codec.decode(put.data),
         )
         self._replace(put.scope, old, doc)
         return _cell(doc, put.data)
+
+    def put_all(self, puts: list[Put]) -> list[Cell]:
+        return [cell for put in puts if (cell := self.put(put))]
 
     def drop(self, drop: Drop) -> int:
         keys = self._keys(drop.scope, "") if drop.key is None else [drop.key]
@@ -328,7 +335,7 @@ class Simple:
             for scope in self._registered():
                 for doc in self._docs(scope):
                     checked += 1
-                    if doc.digest and doc.digest != codec.digest(scope, SHAPE, doc.key, codec.to_json(doc.value)).hex():
+                    if doc.digest and doc.digest != _digest(scope, doc):
                         where = f"fact {doc.key!r} of {scope}, version {doc.version}"
                         damage.append(Damage(where=where, problem="the stored value does not match its hash"))
         if progress:
@@ -346,6 +353,11 @@ class Simple:
             self._closed = True
             self._call("close")
             self._call.stop()
+
+
+def _digest(scope: str, doc: Doc) -> str:
+    data = codec.to_json(doc.value)
+    return codec.digest(scope, SHAPE, doc.key, doc.op, doc.by, doc.at, doc.expires, data).hex()
 
 
 def _number(rev: int | None) -> str:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import threading
+import time
 import weakref
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 import apsw
 
 from memwell.config import Settings
-from memwell.errors import Unavailable
-from memwell.store import Done, Progress, ReadJob, Traits, WriteJob
-from memwell.store.sqlite import inspect, upkeep
+from memwell.errors import Busy, MemwellError, Unavailable
+from memwell.store import Done, Progress, PutJob, ReadJob, Traits, WriteJob
+from memwell.store.sqlite import inspect, upkeep, verify
 from memwell.store.sqlite.commit import Commits, Ticket
-from memwell.store.sqlite.connect import connect, migrate, patiently, prepare, transaction, translate
+from memwell.store.sqlite.connect import DRIVER, connect, migrate, patiently, prepare, snapshot, transact, translate
 from memwell.store.sqlite.fork import at_fork
 from memwell.store.sqlite.rows import Rows
 from memwell.types import Health
@@ -41,38 +44,84 @@ class Sqlite:
         self.begin_process()
         prepare(self.path)
         try:
-            rows = self._open()
-            migrate(rows.connection, settings.busy_timeout, self.path)
-        except apsw.Error as error:
+            migrate(self._mine().connection, settings.busy_timeout, self.path)
+        except DRIVER as error:
+            self.close()
             raise translate(error, self.path) from None
+        except BaseException:
+            self.close()
+            raise
         at_fork(self)
 
     def begin_process(self) -> None:
         """Start with no connection: at first, and again in the child after a fork."""
         self._local = threading.local()
+        self._opening = threading.Lock()
+        self._gate: threading.Event | None = None
+        self._group_rows: Rows | None = None
         self._all_rows: weakref.WeakSet[Rows] = weakref.WeakSet()
-        self.commits = Commits(self._alone, self._together)
+        self._commits = Commits(self._alone, self._together, self._wait_for_disk)
 
-    def _open(self) -> Rows:
-        if self._closed:
-            raise Unavailable("the store is closed", hint="open it again")
-        connection = connect(self.path, self.settings, self.settings.busy_timeout)
-        connection.set_wal_hook(self._logged)
-        rows: Rows = Rows(connection)
-        self._all_rows.add(rows)
-        self._local.rows = rows
-        return rows
+    # Connections
 
     def _mine(self) -> Rows:
         """This thread's connection."""
+        if self._gate is not None:
+            self._gate.wait()
         try:
             return self._local.rows  # type: ignore[no-any-return]
         except AttributeError:
-            return self._open()
+            rows = self._local.rows = self._open()
+            return rows
+
+    def _open(self) -> Rows:
+        with self._opening:
+            if self._closed:
+                raise Unavailable("the store is closed", hint="open it again")
+            connection = connect(self.path, self.settings, self.settings.busy_timeout)
+            connection.set_wal_hook(self._logged)
+            rows = Rows(connection)
+            self._all_rows.add(rows)
+            return rows
+
+    def _groups(self) -> Rows:
+        """The connection that groups share, whoever leads: its page cache stays warm. It leaves waiting to `Flush`."""
+        rows = self._group_rows
+        if rows is None:
+            rows = self._group_rows = self._open()
+            rows.connection.pragma("synchronous", "NORMAL")
+        return rows
+
+    def _forget_connections(self) -> None:
+        self._local.__dict__.pop("rows", None)
+        self._group_rows = None
+
+    def before_fork(self, patience: float) -> None:
+        """Finish what is being written, hold everyone else at the gate, and close every connection."""
+        self._commits.pause(patience)
+        self._gate = threading.Event()
+        self._opening.acquire(timeout=patience)
+        self._close_connections(patience)
+
+    def after_fork(self) -> None:
+        """In the parent: open the gate."""
+        gate, self._gate = self._gate, None
+        with suppress(RuntimeError):
+            self._opening.release()
+        if gate is not None:
+            gate.set()
+        self._commits.resume()
+
+    def _close_connections(self, patience: float) -> None:
+        for rows in list(self._all_rows):
+            upkeep.close(rows.connection, patience)
+        self._all_rows.clear()
+
+    # Reading and writing
 
     @property
     def traits(self) -> Traits:
-        full = self._mine().connection.pragma("synchronous") >= 2
+        full = self._translated(lambda: self._mine().connection.pragma("synchronous")) >= 2
         durability = "power-safe" if full else "crash-safe"
         return Traits("sqlite", inline=True, inline_writes=not full, shared=True, durability=durability)
 
@@ -82,23 +131,19 @@ class Sqlite:
                 return job(self._mine())
             except (apsw.BusyError, apsw.ConnectionClosedError):
                 pass  # below it waits, or opens anew
-            except apsw.Error as error:
+            except DRIVER as error:
                 raise translate(error, self.path) from None
         return self._patiently(lambda: self._snapshot(job), wait)
 
     def _snapshot(self, job: ReadJob[T]) -> T:
         rows = self._mine()
-        rows.execute("BEGIN")
-        try:
-            return job(rows)
-        finally:
-            rows.execute("COMMIT")
+        return snapshot(rows.connection, lambda: job(rows))
 
     def write(self, job: WriteJob[T], wait: float, single: bool = False) -> T:
-        return self.commits.write(job, wait, single)
+        return self._commits.write(job, wait, single)
 
     def submit(self, job: WriteJob[Any], wait: float, single: bool, done: Done) -> None:
-        self.commits.submit(job, wait, single, done)
+        self._commits.submit(job, wait, single, done)
 
     def _alone(self, job: WriteJob[T], single: bool, wait: float) -> T:
         if single:
@@ -106,46 +151,68 @@ class Sqlite:
                 return job(self._mine())
             except (apsw.BusyError, apsw.ConnectionClosedError):
                 pass  # below it waits, or opens anew
-            except apsw.Error as error:
+            except DRIVER as error:
                 raise translate(error, self.path) from None
         return self._patiently(lambda: self._transact(job), wait)
 
     def _transact(self, job: WriteJob[T]) -> T:
         rows = self._mine()
-        with transaction(rows.connection):
-            return job(rows)
+        return transact(rows.connection, lambda: job(rows))
 
-    def _together(self, tickets: list[Ticket], wait: float) -> None:
-        """A group in one transaction. A job that refuses is undone alone; if the disk fails, each is tried alone."""
+    def _together(self, tickets: list[Ticket]) -> None:
+        """Commit a group. A job that refuses is undone alone; if the disk fails, each is tried alone."""
         try:
-            if len(tickets) > 1:
-                self._patiently(lambda: self._group(tickets), wait)
-        except Exception:  # noqa: BLE001 - each gets its own error below
-            group_failed = True
-        else:
-            group_failed = len(tickets) == 1
-        for ticket in tickets:
-            if group_failed:
-                ticket.run(lambda job, single=ticket.single: self._alone(job, single, wait))  # type: ignore[misc]
-            ticket.finish()
+            wait = min(ticket.deadline for ticket in tickets) - time.monotonic()
+            self._patiently(lambda: self._group(tickets), max(0.0, wait))
+        except Busy as error:
+            for ticket in tickets:
+                if ticket.deadline <= time.monotonic():
+                    ticket.error = error
+        except MemwellError:
+            for ticket in tickets:
+                wait = max(0.0, ticket.deadline - time.monotonic())
+                ticket.run(lambda job, single=ticket.single, wait=wait: self._alone(job, single, wait))  # type: ignore[misc]
+                ticket.committed = True
 
     def _group(self, tickets: list[Ticket]) -> None:
-        rows = self._mine()
-        with transaction(rows.connection):
+        rows = self._groups()
+
+        def committed() -> None:
             for ticket in tickets:
-                ticket.run(rows.run if ticket.single else rows.run_undoable, fatal=apsw.Error)
+                ticket.committed = True
+
+        transact(rows.connection, lambda: _run_all(rows, tickets), committed)
+
+    def _wait_for_disk(self) -> None:
+        """As a commit with synchronous=FULL does at its end. A log that is gone was moved into the file and synced."""
+        if self.settings.durability == "full":
+            with suppress(FileNotFoundError):
+                log = os.open(f"{self.path}-wal", os.O_RDONLY | os.O_CLOEXEC)
+                try:
+                    os.fdatasync(log)
+                finally:
+                    os.close(log)
 
     def _patiently(self, attempt: Callable[[], T], wait: float) -> T:
-        try:
+        def once_more() -> T:
             try:
                 return patiently(attempt, wait, self.path)
             except apsw.ConnectionClosedError:
-                self._open()  # another thread forked, which closes every connection first
+                self._forget_connections()  # another thread forked, which closes every connection first
                 return patiently(attempt, wait, self.path)
-        except apsw.Error as error:
+
+        return self._translated(once_more)
+
+    def _translated(self, work: Callable[[], T]) -> T:
+        try:
+            return work()
+        except DRIVER as error:
             raise translate(error, self.path) from None
 
+    # Upkeep
+
     def _logged(self, connection: apsw.Connection, _: str, pages: int) -> int:
+        """After a commit; it must not raise, because the commit has happened."""
         if pages >= WAL_PAGES:
             self.poke()
             if pages >= WAL_PAGES_MOST:
@@ -153,7 +220,7 @@ class Sqlite:
         return apsw.SQLITE_OK
 
     def tend(self) -> None:
-        upkeep.checkpoint(self._mine().connection, restart=True)
+        self._translated(lambda: upkeep.checkpoint(self._mine().connection, restart=True))
 
     def sweep(self, now: int, before: int | None, limit: int) -> tuple[int, bool]:
         def job(rows: Any) -> upkeep.Swept:
@@ -164,28 +231,33 @@ class Sqlite:
         return swept.expired, swept.more
 
     def next_expiry(self) -> int | None:
-        return self.read(upkeep.next_expiry, self.settings.busy_timeout)  # type: ignore[arg-type]
+        return self._translated(lambda: upkeep.next_expiry(self._mine()))
 
     def check(self, progress: Progress | None) -> Health:
-        return inspect.check(self._mine(), progress)
+        return self._translated(lambda: verify.check(self._mine(), progress))
 
     def backup(self, path: str, progress: Progress | None) -> int:
-        try:
-            return inspect.backup(self._mine(), path, progress)
-        except apsw.Error as error:
-            raise translate(error, path) from None
+        return self._translated(lambda: inspect.backup(self._mine(), path, progress))
 
     def describe(self) -> dict[str, Any]:
-        return inspect.describe(self._mine().connection, self.path)
-
-    def close_connections(self, patience: float) -> None:
-        """Close the connections of every thread; one in use is waited for."""
-        for rows in list(self._all_rows):
-            upkeep.close(rows.connection, patience)
-        self._all_rows.clear()
+        return self._translated(lambda: inspect.describe(self._mine().connection, self.path))
 
     def close(self) -> None:
         if not self._closed:
+            self._commits.close()
             self._closed = True
-            self.commits.close()
-            self.close_connections(self.settings.busy_timeout)
+            self._close_connections(self.settings.busy_timeout)
+
+
+def _run_all(rows: Rows, tickets: list[Ticket]) -> None:
+    """Plain puts by few statements; then the others, each undone alone if it fails."""
+    puts = [(ticket, ticket.job.put()) for ticket in tickets if isinstance(ticket.job, PutJob)]
+    plain = [(ticket, put) for ticket, put in puts if put.if_version is None]
+    if plain:
+        for (ticket, _), cell in zip(plain, rows.put_all([put for _, put in plain]), strict=True):
+            ticket.result = ticket.job.done(cell)  # type: ignore[attr-defined]
+    if len(plain) < len(tickets):
+        written = {id(ticket) for ticket, _ in plain}
+        for ticket in tickets:
+            if id(ticket) not in written:
+                ticket.run(rows.run if ticket.single else rows.run_undoable, fatal=apsw.Error)

@@ -1,7 +1,11 @@
 """Group commit: writers of one process that wait for each other share one transaction, and so one wait for the disk.
 
-Whoever finds nobody writing leads: it runs its own job alone. Whoever finds somebody writing queues a ticket and
-sleeps; the leader, when done, hands on to the first in the queue, which runs all that has gathered in one transaction.
+Whoever finds nobody writing leads and runs its own job alone. Whoever finds somebody writing queues a ticket and
+sleeps; the next to lead runs all that has gathered in one transaction. It lets the next group begin before it waits for
+the disk: one wait covers every group that was committed before it began. A ticket is told its outcome after that.
+
+An interrupt may hit the main thread at any point of this. So the lead is a lock that knows its owner and is let go
+by whoever owns it; it is never passed on by hand; and a sleeper looks up now and then, in case nobody woke it.
 """
 
 from __future__ import annotations
@@ -10,28 +14,47 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TypeVar
 
-from memwell.errors import Busy
+from memwell.errors import Busy, Unavailable
 from memwell.store import Done, WriteJob
 
 T = TypeVar("T")
 MAX_GROUP = 64
+CROWD = 16  # so many groups of one after a larger one mean that the others have gone
+LOOK_UP_S = 0.1
+GRACE_S = 5.0
+
+
+class Alarm:
+    """Wakes one sleeper; ringing twice is ringing once. A bare lock: the standard classes cost ten times as much."""
+
+    __slots__ = ("_lock",)
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._lock.acquire()
+
+    def wait(self, seconds: float = -1) -> None:
+        self._lock.acquire(timeout=seconds)
+
+    def ring(self) -> None:
+        with suppress(RuntimeError):  # it has rung already
+            self._lock.release()
 
 
 class Ticket:
     """A queued job and what became of it."""
 
-    __slots__ = ("_sleep", "deadline", "done", "error", "finished", "job", "leads", "result", "single")
+    __slots__ = ("alarm", "committed", "deadline", "done", "error", "finished", "job", "result", "single")
 
     def __init__(self, job: WriteJob[Any], single: bool, deadline: float, done: Done | None = None) -> None:
         self.job, self.single, self.deadline, self.done = job, single, deadline, done
         self.result: Any = None
         self.error: BaseException | None = None
-        self.finished = False
-        self.leads = False
-        self._sleep = threading.Lock()
-        self._sleep.acquire()
+        self.committed = self.finished = False
+        self.alarm = Alarm()
 
     def run(self, how: Callable[[WriteJob[Any]], Any], fatal: type[Exception] | tuple[()] = ()) -> None:
         """Keep what the job gives or raises; a `fatal` error is the group's, not the job's."""
@@ -43,148 +66,190 @@ class Ticket:
         except Exception as error:  # noqa: BLE001 - handed to whoever waits
             self.error = error
 
-    def sleep(self) -> None:
-        """Wait until the job has run or it is this ticket's turn to lead."""
-        self._sleep.acquire()
-
-    def wake(self) -> None:
-        self._sleep.release()
-
     def finish(self) -> None:
         """Tell whoever waits that the outcome is there."""
-        self.finished = True
-        if self.done is None:
-            self.wake()
-        else:
-            self.done(self.result, self.error)
+        if not self.finished:
+            self.finished = True
+            if self.done is None:
+                self.alarm.ring()
+            else:
+                self.done(self.result, self.error)
+
+
+class Flush:
+    """Waiting for the disk: a wait covers every commit that was made before it began."""
+
+    def __init__(self, wait_for_disk: Callable[[], None]) -> None:
+        self._wait_for_disk = wait_for_disk
+        self._lock = threading.Lock()
+        self._commits = self._flushed = 0
+
+    def commit(self) -> int:
+        """Number a commit; only the leader calls it."""
+        self._commits += 1
+        return self._commits
+
+    def wait(self, commit: int) -> None:
+        """Return when that commit is on disk."""
+        with self._lock:
+            if self._flushed < commit:
+                covered = self._commits
+                self._wait_for_disk()
+                self._flushed = covered
 
 
 class Commits:
-    """The queue of one store's writers. `alone` runs one job, `together` a group of tickets in one transaction."""
+    """The writers of one store. `alone` runs one job; `together` commits a group of tickets, not yet on disk."""
 
     def __init__(
         self,
         alone: Callable[[WriteJob[Any], bool, float], Any],
-        together: Callable[[list[Ticket], float], None],
+        together: Callable[[list[Ticket]], None],
+        wait_for_disk: Callable[[], None],
     ) -> None:
         self._alone, self._together = alone, together
+        self._flush = Flush(wait_for_disk)
         self._queue: deque[Ticket] = deque()
-        self._mutex = threading.Lock()
-        self._leading = threading.Lock()
-        self._work = threading.Semaphore(0)
+        self._crowd = 0
+        self._lead = threading.RLock()
+        self._leads = self._lead._is_owned  # type: ignore[attr-defined]  # noqa: SLF001 - as threading.Condition does
+        self._work = Alarm()
         self._worker: threading.Thread | None = None
-        self._pausing = self._paused = False
+        self._starting = threading.Lock()
 
     def write(self, job: WriteJob[T], wait: float, single: bool) -> T:
         """Run the job, alone or in a group; a wait of 0 raises Busy rather than sleep."""
-        if self._leading.acquire(blocking=False):
-            try:
-                result: T = self._alone(job, single, wait)
-            finally:
-                self._hand_on()
-            return result
+        try:
+            if not self._crowd and not self._queue and self._lead.acquire(blocking=False):
+                return self._alone(job, single, wait)  # type: ignore[no-any-return]
+        finally:
+            self._let_go()
         if wait <= 0:
             raise Busy("another writer is at work")
-        return self._queued(job, single, wait)
+        return self._queued(Ticket(job, single, time.monotonic() + wait))  # type: ignore[no-any-return]
 
     def submit(self, job: WriteJob[Any], wait: float, single: bool, done: Done) -> None:
         """Queue the job for the writer thread and return at once; `done` is called from there."""
         if self._worker is None:
             self._start()
         self._queue.append(Ticket(job, single, time.monotonic() + wait, done))
-        if self._leading.acquire(blocking=False):
-            self._work.release()
+        self._work.ring()
 
-    def _queued(self, job: WriteJob[T], single: bool, wait: float) -> T:
-        ticket = Ticket(job, single, time.monotonic() + wait)
-        self._queue.append(ticket)
-        if not self._leading.acquire(blocking=False):
-            try:
-                ticket.sleep()
-            except BaseException:
-                self._abandon(ticket)
-                raise
-        if not ticket.finished:
-            self._lead()
+    def _queued(self, ticket: Ticket) -> Any:
+        try:
+            self._queue.append(ticket)
+            while not ticket.finished:
+                if not self._run_group():
+                    ticket.alarm.wait(LOOK_UP_S)
+                    self._check_patience(ticket)
+        except BaseException:
+            self._leave(ticket)
+            raise
         if ticket.error is not None:
             raise ticket.error
-        result: T = ticket.result
-        return result
+        return ticket.result
 
-    def _lead(self) -> None:
-        """Run what has gathered, as the holder of the lead, then hand on."""
+    def _run_group(self) -> bool:
+        """If nobody leads, lead: commit what has gathered, let the next begin, wait for the disk, tell all.
+
+        False if there was nothing to do here: somebody else leads, or has taken all there was.
+        """
         group: list[Ticket] = []
         try:
-            with self._mutex:
-                while self._queue and len(group) < MAX_GROUP:
-                    group.append(self._queue.popleft())
-            if group:
-                self._together(group, max(ticket.deadline for ticket in group) - time.monotonic())
-        except BaseException:
-            with self._mutex:
-                self._queue.extendleft(ticket for ticket in reversed(group) if not ticket.finished)
-            raise
-        finally:
-            self._hand_on()
-
-    def _hand_on(self) -> None:
-        while True:
-            with self._mutex:
-                if self._queue and not self._pausing:
-                    head = self._queue[0]
-                    if head.done is not None:
-                        self._work.release()
-                    else:
-                        head.leads = True
-                        head.wake()
-                    return
-                self._leading.release()
-            # A ticket that came between the look and the release found the lead taken: look again for it.
-            if not self._queue or self._pausing or not self._leading.acquire(blocking=False):
-                return
-
-    def _abandon(self, ticket: Ticket) -> None:
-        """An interrupted waiter leaves the queue; if the lead was already its own, it goes to the next."""
-        with self._mutex:
             try:
-                self._queue.remove(ticket)
-            except ValueError:
-                return
-        if ticket.leads:
-            self._hand_on()
+                if not self._lead.acquire(blocking=False):
+                    return False
+                self._gather(group)
+                if group:
+                    self._crowd = CROWD if len(group) > 1 else max(0, self._crowd - 1)
+                    self._together(group)
+            finally:
+                number = self._flush.commit() if any(ticket.committed for ticket in group) else 0
+                self._queue.extendleft(
+                    ticket for ticket in reversed(group) if not ticket.committed and not ticket.error
+                )
+                self._let_go()
+        finally:
+            self._tell(group, number)
+        return bool(group)
+
+    def _gather(self, group: list[Ticket]) -> None:
+        while self._queue and len(group) < MAX_GROUP:
+            group.append(self._queue.popleft())
+
+    def _tell(self, group: list[Ticket], number: int) -> None:
+        try:
+            if number:
+                self._flush.wait(number)
+        except OSError as error:
+            for ticket in group:
+                ticket.error = Unavailable(
+                    f"the disk failed while the write was being made safe: {error.strerror}",
+                    hint="it may or may not be kept: read it back",
+                )
+        for ticket in group:
+            if ticket.committed or ticket.error:
+                ticket.finish()
+
+    def _let_go(self) -> None:
+        """If this thread leads, stop leading and wake the next in the queue."""
+        while self._leads():
+            self._lead.release()
+            if self._queue:
+                self._wake_next()
+
+    def _wake_next(self) -> None:
+        with suppress(IndexError):
+            head = self._queue[0]
+            (head.alarm if head.done is None else self._work).ring()
+
+    def _leave(self, ticket: Ticket) -> None:
+        """An interrupted waiter takes its ticket back, unless its job has been run."""
+        with suppress(ValueError):
+            self._queue.remove(ticket)
+        self._wake_next()
+
+    def _check_patience(self, ticket: Ticket) -> None:
+        """Past its deadline a ticket that is still queued is refused; one that was taken gets a little longer."""
+        late = time.monotonic() - ticket.deadline
+        if late < 0 or ticket.finished:
+            return
+        if ticket in self._queue:
+            raise Busy("other writers held the store for too long", hint="try again, or raise busy_timeout")
+        if late > GRACE_S:
+            raise Unavailable("the writer that had taken this write over is gone", hint="read it back: it may be kept")
 
     def _start(self) -> None:
-        with self._mutex:
+        with self._starting:
             if self._worker is None:
                 self._worker = threading.Thread(target=self._serve, name="memwell-writer", daemon=True)
                 self._worker.start()
 
     def _serve(self) -> None:
         while True:
-            self._work.acquire()
+            self._work.wait()
             if self._worker is None:
                 return
-            self._lead()
+            while self._queue:
+                with self._lead:  # wait for the turn; then it is this thread's at once
+                    pass
+                self._run_group()
 
     def pause(self, patience: float) -> None:
         """Let the running group finish and keep the lead, so that nothing is written until `resume`."""
-        self._pausing = True
-        self._paused = self._leading.acquire(timeout=patience)
+        self._lead.acquire(timeout=patience)
 
     def resume(self) -> None:
         """Let writers go on."""
-        self._pausing = False
-        if self._paused:
-            self._paused = False
-            self._hand_on()
+        self._let_go()
 
     def close(self) -> None:
         """Stop the writer thread once it has run what was submitted."""
         worker = self._worker
         if worker is not None:
             drained = threading.Event()
-            self.submit(lambda _: None, 0, True, lambda *_: drained.set())
+            self.submit(lambda _: None, GRACE_S, True, lambda *_: drained.set())
             drained.wait()
             self._worker = None
-            self._work.release()
+            self._work.ring()
             worker.join()

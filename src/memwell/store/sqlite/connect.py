@@ -18,15 +18,24 @@ from memwell.errors import Busy, Corrupt, Invalid, MemwellError, Unavailable, Un
 T = TypeVar("T")
 APPLICATION_ID = 0x4D574C31  # "MWL1"
 SCHEMAS = (1,)
+DRIVER = (apsw.Error, UnicodeDecodeError)  # what reading and writing can raise that is not ours
 _SLEEP_FIRST, _SLEEP_MOST = 0.0005, 0.01
 _PRAGMAS = (
     "PRAGMA foreign_keys = OFF; PRAGMA secure_delete = FAST; PRAGMA cache_size = -16000; PRAGMA temp_store = MEMORY"
 )
 
 
-def translate(error: apsw.Error, path: str) -> MemwellError:
+def _nothing() -> None:
+    pass
+
+
+def translate(error: Exception, path: str) -> MemwellError:
     """A driver's error as one of ours, with what to do next."""
     match error:
+        case UnicodeDecodeError():
+            return Corrupt(
+                f"{path} holds text that is damaged: {error}", hint="run 'memwell check', then restore a backup"
+            )
         case apsw.BusyError() | apsw.LockedError():
             return Busy(f"another writer holds {path}", hint="try again, or raise busy_timeout")
         case apsw.FullError():
@@ -107,7 +116,7 @@ def migrate(connection: apsw.Connection, wait: float, path: str) -> None:
 
 
 def _upgrade(connection: apsw.Connection, path: str) -> None:
-    with transaction(connection):
+    def upgrade() -> None:
         found = int(connection.pragma("user_version"))
         if found > SCHEMAS[-1]:
             raise Unsupported(
@@ -118,31 +127,56 @@ def _upgrade(connection: apsw.Connection, path: str) -> None:
             raise _foreign(path)
         for number in SCHEMAS:
             if number > found:
-                list(connection.execute(files(__package__).joinpath(f"schema_{number}.sql").read_text()))
+                list(connection.execute(_script(number)))
                 connection.pragma("user_version", number)
         connection.pragma("application_id", APPLICATION_ID)
+
+    transact(connection, upgrade)
+
+
+def _script(number: int) -> str:
+    return files(__package__).joinpath(f"schema_{number}.sql").read_text()
+
+
+def schema() -> list[tuple[str, str, str]]:
+    """What a store of this version is made of: type, name and SQL of everything in it."""
+    connection = apsw.Connection(":memory:")
+    for number in SCHEMAS:
+        list(connection.execute(_script(number)))
+    return list(connection.execute("SELECT type, name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'"))
 
 
 def _foreign(path: str) -> Invalid:
     return Invalid(f"{path} is an SQLite file of another program", hint="choose another path for the memory")
 
 
-class transaction:  # noqa: N801 - reads as a statement
-    """BEGIN IMMEDIATE … COMMIT, rolled back on anything that is raised."""
+def transact(connection: apsw.Connection, work: Callable[[], T], committed: Callable[[], None] = _nothing) -> T:
+    """BEGIN IMMEDIATE, work, COMMIT; rolled back on anything that is raised. `committed` is called just if it was.
 
-    __slots__ = ("_connection",)
+    BEGIN stands inside the try: an interrupt can arrive while it runs, and then the transaction is open.
+    """
+    committing = False
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        result = work()
+        committing = True
+        connection.execute("COMMIT")
+        committed()
+    except BaseException as error:
+        # A full disk ends the transaction by itself; then there is nothing left to roll back.
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        elif committing and not isinstance(error, apsw.Error):
+            committed()
+        raise
+    return result
 
-    def __init__(self, connection: apsw.Connection) -> None:
-        self._connection = connection
 
-    def __enter__(self) -> None:
-        self._connection.execute("BEGIN IMMEDIATE")
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        try:
-            if kind is None:
-                self._connection.execute("COMMIT")
-        finally:
-            # A full disk ends the transaction by itself; then there is nothing left to roll back.
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
+def snapshot(connection: apsw.Connection, work: Callable[[], T]) -> T:
+    """BEGIN, work, COMMIT: everything that is read comes from one moment."""
+    try:
+        connection.execute("BEGIN")
+        return work()
+    finally:
+        if connection.in_transaction:
+            connection.execute("COMMIT")

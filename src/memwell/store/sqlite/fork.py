@@ -1,6 +1,6 @@
 """Fork-safety. SQLite's locks belong to a process, but its bookkeeping of them is copied by a fork: a child that used
 or even kept an open connection would believe in locks that it does not hold. So every connection is closed before a
-fork, and parent and child each open anew when they next need one.
+fork, while all threads wait at a gate, and parent and child each open anew when they next need one.
 """
 
 from __future__ import annotations
@@ -9,18 +9,16 @@ import os
 import weakref
 from typing import Protocol
 
-from memwell.store.sqlite.commit import Commits
+from memwell.forks import Forked, begins_anew
 
 PATIENCE_S = 5.0
 
 
-class Forkable(Protocol):
+class Forkable(Forked, Protocol):
     """A store with connections to close."""
 
-    commits: Commits
-
-    def close_connections(self, patience: float) -> None: ...
-    def begin_process(self) -> None: ...
+    def before_fork(self, patience: float) -> None: ...
+    def after_fork(self) -> None: ...
 
 
 _stores: weakref.WeakSet[Forkable] = weakref.WeakSet()
@@ -29,22 +27,17 @@ _stores: weakref.WeakSet[Forkable] = weakref.WeakSet()
 def at_fork(store: Forkable) -> None:
     """Look after this store whenever the process forks."""
     _stores.add(store)
+    begins_anew(store)
 
 
 def _before() -> None:
-    for store in _stores:
-        store.commits.pause(PATIENCE_S)
-        store.close_connections(PATIENCE_S)
+    for store in list(_stores):
+        store.before_fork(PATIENCE_S)
 
 
 def _in_parent() -> None:
-    for store in _stores:
-        store.commits.resume()
+    for store in list(_stores):
+        store.after_fork()
 
 
-def _in_child() -> None:
-    for store in _stores:
-        store.begin_process()
-
-
-os.register_at_fork(before=_before, after_in_parent=_in_parent, after_in_child=_in_child)
+os.register_at_fork(before=_before, after_in_parent=_in_parent)

@@ -1,12 +1,12 @@
 -- A cell's row outlives its value: value NULL is a tombstone that keeps the version counter.
+-- WITHOUT ROWID: one descent finds a key, and a listing reads neighbours.
 CREATE TABLE cells(
-  id INTEGER PRIMARY KEY,
   scope TEXT NOT NULL, shape TEXT NOT NULL, key TEXT NOT NULL,
   version INTEGER NOT NULL, rev INTEGER NOT NULL,
   created INTEGER NOT NULL, updated INTEGER NOT NULL, expires INTEGER,
   "by" TEXT NOT NULL, op TEXT NOT NULL, digest BLOB, value BLOB,
-  UNIQUE(scope, shape, key)
-) STRICT;
+  PRIMARY KEY(scope, shape, key)
+) STRICT, WITHOUT ROWID;
 CREATE INDEX cells_expires ON cells(expires) WHERE expires IS NOT NULL;
 
 -- One row a write, in commit order. prev is the rev of the same cell's write before: history is a walk along it,
@@ -18,13 +18,11 @@ CREATE TABLE events(
   at INTEGER NOT NULL, expires INTEGER,
   "by" TEXT NOT NULL, op TEXT NOT NULL, digest BLOB, value BLOB
 ) STRICT;
-CREATE INDEX events_scope ON events(scope);
 CREATE INDEX events_expires ON events(expires) WHERE expires IS NOT NULL AND value IS NOT NULL;
 
--- What outlives the rows of a scope: the highest version and the newest rev and time that were forgotten.
+-- What outlives the rows of a scope: the highest version and the newest rev that were forgotten.
 CREATE TABLE scopes(
-  scope TEXT PRIMARY KEY, floor INTEGER NOT NULL DEFAULT 0,
-  horizon INTEGER NOT NULL DEFAULT 0
+  scope TEXT PRIMARY KEY, floor INTEGER NOT NULL, horizon INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 -- The event is written by the statement that writes the cell, so that one autocommit statement is a whole write.
@@ -44,9 +42,10 @@ CREATE VIEW facts AS
     strftime('%Y-%m-%dT%H:%M:%fZ', updated / 1e6, 'unixepoch') AS updated_at,
     strftime('%Y-%m-%dT%H:%M:%fZ', expires / 1e6, 'unixepoch') AS expires_at, "by" AS written_by
   FROM cells WHERE shape = 'fact' AND value IS NOT NULL
-    AND (expires IS NULL OR expires > CAST(unixepoch('subsec') * 1e6 AS INTEGER));
+    AND (expires IS NULL OR expires > CAST((julianday('now') - 2440587.5) * 86400e6 AS INTEGER));
 CREATE VIEW history AS
   SELECT rev, scope, shape, key, op, version,
-    CASE WHEN expires <= CAST(unixepoch('subsec') * 1e6 AS INTEGER) THEN NULL ELSE CAST(value AS TEXT) END AS value,
+    CASE WHEN expires <= CAST((julianday('now') - 2440587.5) * 86400e6 AS INTEGER) THEN NULL
+      ELSE CAST(value AS TEXT) END AS value,
     strftime('%Y-%m-%dT%H:%M:%fZ', at / 1e6, 'unixepoch') AS at, "by"
   FROM events;

@@ -11,14 +11,14 @@ from memwell.store.sqlite.rows import Rows
 
 _EXPIRED_CELLS = """
 UPDATE cells SET value = NULL, digest = NULL, expires = NULL
-WHERE id IN (SELECT id FROM cells WHERE expires <= ? LIMIT ?)
+WHERE (scope, shape, key) IN (SELECT scope, shape, key FROM cells WHERE expires <= ? LIMIT ?)
 """
 _EXPIRED_EVENTS = """
 UPDATE events SET value = NULL, digest = NULL
 WHERE rev IN (SELECT rev FROM events WHERE expires <= ? AND value IS NOT NULL LIMIT ?)
 """
 _OLD_EVENTS = """
-SELECT e.rev, e.scope, e.at, c.id, c.rev = e.rev, c.value IS NULL, c.version
+SELECT e.rev, e.scope, e.shape, e.key, e.at, c.rev = e.rev, c.value IS NULL, c.version
 FROM events AS e LEFT JOIN cells AS c ON c.scope = e.scope AND c.shape = e.shape AND c.key = e.key
 WHERE e.rev > ? ORDER BY e.rev LIMIT ?
 """
@@ -46,7 +46,7 @@ def _forget(rows: Rows, before: int, limit: int, cursor: int) -> int:
     """Remove old events that are not current, and tombstones; the newest event stays, so that no rev comes twice."""
     newest = rows.execute("SELECT max(rev) FROM events").get
     walked = 0
-    for rev, scope, at, cell, current, absent, version in rows.execute(_OLD_EVENTS, (cursor, limit)).fetchall():
+    for rev, scope, shape, key, at, current, absent, version in rows.execute(_OLD_EVENTS, (cursor, limit)).fetchall():
         if at >= before or rev == newest:
             return 0
         walked = rev
@@ -54,7 +54,7 @@ def _forget(rows: Rows, before: int, limit: int, cursor: int) -> int:
             continue
         rows.execute("DELETE FROM events WHERE rev = ?", (rev,))
         if current:
-            rows.execute("DELETE FROM cells WHERE id = ?", (cell,))
+            rows.execute("DELETE FROM cells WHERE scope = ? AND shape = ? AND key = ?", (scope, shape, key))
         rows.forget(scope, version if current else 0, rev)
     return walked
 
@@ -72,8 +72,8 @@ def checkpoint(connection: apsw.Connection, restart: bool = False) -> None:
     for mode in modes:
         try:
             connection.wal_checkpoint(mode=mode)
-        except apsw.BusyError:
-            return  # readers or writers are in the way: the next turn will do it
+        except apsw.Error:
+            return  # somebody is in the way, or the disk is full: the log keeps everything, the next turn tries again
 
 
 def close(connection: apsw.Connection, patience: float) -> None:

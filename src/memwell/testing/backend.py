@@ -1,0 +1,97 @@
+"""The suite that a backend has to pass: subclass it, say how to make one, and run pytest.
+
+class TestMine(BackendTests):
+    def make(self, tmp_path):
+        return Mine(tmp_path / "data")
+
+    def raw(self, backend, scope, key):
+        return (tmp_path / "data" / scope / key).read_bytes()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+# Before they are imported, so that a failing assert in them shows its values.
+_PARTS = ("cells", "upkeep", "transactions", "values", "facts", "expiry", "past", "scopes", "watching", "failing", "stored")
+pytest.register_assert_rewrite(*(f"memwell.testing.{part}" for part in _PARTS))
+
+from memwell.config import settings_from  # noqa: E402
+from memwell.store import Backend  # noqa: E402
+from memwell.testing.cells import CellTests  # noqa: E402
+from memwell.testing.clocks import FrozenClock, frozen_clock  # noqa: E402
+from memwell.testing.driver import Driver  # noqa: E402
+from memwell.testing.expiry import ExpiryTests  # noqa: E402
+from memwell.testing.faces import FACES, backend_of, opened  # noqa: E402
+from memwell.testing.facts import FactTests  # noqa: E402
+from memwell.testing.failing import FailingTests  # noqa: E402
+from memwell.testing.past import PastTests  # noqa: E402
+from memwell.testing.scopes import ScopeTests  # noqa: E402
+from memwell.testing.stored import StoredTests  # noqa: E402
+from memwell.testing.transactions import TransactionTests  # noqa: E402
+from memwell.testing.upkeep import UpkeepTests  # noqa: E402
+from memwell.testing.values import ValueTests  # noqa: E402
+from memwell.testing.watching import WatchTests  # noqa: E402
+
+Opener = Callable[..., Any]
+
+
+class StoreTests(CellTests, UpkeepTests, TransactionTests):
+    """What the engine asks of a backend."""
+
+
+class FaceTests(ValueTests, FactTests, ExpiryTests, PastTests, ScopeTests, WatchTests, FailingTests, StoredTests):
+    """What people ask of it, through the engine, in both faces."""
+
+
+class BackendTests(StoreTests, FaceTests):
+    """Every promise that depends on where the data is kept."""
+
+    @pytest.fixture
+    def backend(self, tmp_path: Path) -> Iterator[Backend]:
+        """The backend itself, with no engine over it."""
+        backend = backend_of(self.make(tmp_path), settings_from(**self.options))
+        yield backend
+        backend.close()
+
+    @pytest.fixture
+    def driver(self, backend: Backend) -> Driver:
+        """The backend, one call at a time."""
+        return Driver(backend)
+
+    @pytest.fixture
+    def clock(self) -> Iterator[FrozenClock]:
+        """Time that stands still."""
+        with frozen_clock() as clock:
+            yield clock
+
+    @pytest.fixture(params=FACES)
+    def face(self, request: pytest.FixtureRequest) -> Any:
+        """Sync or async; the body of a test does not see the difference."""
+        return request.param
+
+    @pytest.fixture
+    def opener(self, face: str, tmp_path: Path) -> Iterator[Opener]:
+        """Opens the store with settings of the test's own."""
+        with ExitStack() as stack:
+
+            def open_store(thing: Any = None, **options: Any) -> Any:
+                thing = self.make(tmp_path) if thing is None else thing
+                return stack.enter_context(opened(face, thing, **{**self.options, **options}))
+
+            yield open_store
+
+    @pytest.fixture
+    def store(self, opener: Opener) -> Any:
+        """The store in one of its faces."""
+        return opener()
+
+    @pytest.fixture
+    def mem(self, store: Any) -> Any:
+        """The memory of one agent in it."""
+        return store.scope(agent="a")

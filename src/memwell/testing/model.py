@@ -1,0 +1,332 @@
+"""Any sequence of ops, on a store and on a ledger: both must answer the same. Needs Hypothesis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from datetime import timedelta
+from typing import Any, ClassVar
+
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+
+from memwell import clock, ops
+from memwell.codec import ABSENT
+from memwell.errors import Conflict, MemwellError, NotFound
+from memwell.testing.clocks import START, frozen_clock
+from memwell.testing.ledger import WHOLE_SCOPE, Ledger, Written, fits
+
+NAMES = ("a", "a_", "aX", "A", "b/c", "b/c/d", "é")
+SCOPES = st.sampled_from(("agent:{}", "agent:{}/user:u"))
+KEYS = st.sampled_from(NAMES)
+VALUES = st.sampled_from((None, True, 1, 1.0, 0, "", "text", [], [1, [None]], {}, {"a": {"b": "é"}}))
+TTLS = st.sampled_from((None, None, None, 1, 5, 60))
+SECONDS = st.sampled_from((0.000001, 1, 4, 5, 60))
+GUESSES = st.sampled_from((None, None, None, "current", "current", 0, 1, 2, 3))
+VERSIONS = st.integers(1, 5)
+PREFIXES = st.sampled_from((None, "", "a", "a_", "A", "b/", "é", "zzz"))
+PATTERNS = st.sampled_from((None, "*", "**", "a*", "a?", "a[_X]", "b/*", "b/**", "**/d", "?", "A", "*_*"))
+LIMITS = st.sampled_from((None, 1, 2, 5))
+PICKS = st.integers(0, 30)
+STEPS = st.tuples(st.sampled_from(("get", "set", "set", "delete", "revert", "clear")), KEYS, VALUES, TTLS, GUESSES)
+MANY = st.dictionaries(KEYS, VALUES, max_size=4)
+
+
+def run(store: Any, sequences: int, steps: int = 20, *, random: bool = False) -> int:
+    """Drive a store through sequences of ops, always the same ones unless `random`; how many there were.
+
+    The store must be empty and nobody else's; open it with a long `sweep_seconds`.
+    """
+    machine = type("Machine", (Facts,), {"store": store, "sequences": 0})
+    chosen = settings(
+        max_examples=sequences,
+        stateful_step_count=steps,
+        deadline=None,
+        derandomize=not random,
+        database=None,
+        phases=(Phase.generate, Phase.shrink),
+        suppress_health_check=list(HealthCheck),
+    )
+    run_state_machine_as_test(machine, settings=chosen)
+    return machine.sequences
+
+
+class Facts(RuleBasedStateMachine):
+    """Two scopes of a store beside two ledgers; each sequence has scopes of its own and removes them at its end."""
+
+    store: ClassVar[Any]
+    sequences: ClassVar[int] = 0
+
+    def __init__(self) -> None:
+        super().__init__()
+        type(self).sequences += 1
+        self._context = ExitStack()
+        self.clock = self._context.enter_context(frozen_clock(START + timedelta(hours=self.sequences)))
+        self.ledgers: dict[str, Ledger] = {}
+        self.history = self.store.stats().history
+
+    def teardown(self) -> None:
+        with self._context:
+            for name in self.ledgers:
+                self.store.scope(name).delete_scope()
+
+    # What every rule needs
+
+    def _at(self, scope: str) -> tuple[Any, Ledger]:
+        name = scope.format(self.sequences)
+        return self.store.scope(name, by="tester"), self.ledgers.setdefault(name, Ledger())
+
+    def _guess(self, guess: int | str | None, ledger: Ledger, key: str) -> int | None:
+        live = ledger.live(key, self.clock.us)
+        return (live.version if live else 0) if guess == "current" else guess  # type: ignore[return-value]
+
+    def _do(self, mem: Any, ledger: Ledger, call: Callable[[], Any], model: Callable[[Ledger], Any]) -> None:
+        """Make a write on both, and compare what they say and the events they leave."""
+        trial = ledger.copy()
+        try:
+            expected = model(trial)
+        except (Conflict, NotFound) as refusal:
+            _refused(refusal, call, trial)
+            return
+        answer = call()
+        self._settle(mem.name, trial)
+        self.ledgers[mem.name] = trial
+        _compare(answer, expected, trial)
+
+    def _settle(self, name: str, ledger: Ledger) -> None:
+        """The events of the newest writes, which tell their revs."""
+        pending = [write for write in ledger.writes if not write.rev]
+        after = max([ledger.horizon, *(write.rev for write in ledger.writes)])
+        events = self.store.apply(ops.Changes(name, after, limit=1000)).events
+        assert len(events) == len(pending), (events, pending)
+        for event, write in zip(events, pending, strict=True):
+            assert event.rev > after
+            write.rev = after = event.rev
+            _same_event(event, write, self.clock.us)
+
+    # Writes
+
+    @rule(scope=SCOPES, key=KEYS, value=VALUES, ttl=TTLS, guess=GUESSES)
+    def set(self, scope: str, key: str, value: Any, ttl: float | None, guess: int | str | None) -> None:
+        mem, ledger = self._at(scope)
+        wanted, now = self._guess(guess, ledger, key), self.clock.us
+        self._do(
+            mem,
+            ledger,
+            lambda: mem.set(key, value, ttl=ttl, if_version=wanted),
+            lambda model: model.set(key, value, "tester", now, ttl, wanted),
+        )
+
+    @rule(scope=SCOPES, values=MANY, ttl=TTLS)
+    def set_many(self, scope: str, values: dict[str, Any], ttl: float | None) -> None:
+        mem, ledger = self._at(scope)
+        now = self.clock.us
+        self._do(
+            mem,
+            ledger,
+            lambda: mem.set_many(values, ttl=ttl),
+            lambda model: {key: model.set(key, value, "tester", now, ttl, None) for key, value in values.items()},
+        )
+
+    @rule(scope=SCOPES, key=KEYS, guess=GUESSES)
+    def delete(self, scope: str, key: str, guess: int | str | None) -> None:
+        mem, ledger = self._at(scope)
+        wanted, now = self._guess(guess, ledger, key), self.clock.us
+        self._do(
+            mem,
+            ledger,
+            lambda: mem.delete(key, if_version=wanted),
+            lambda model: model.delete(key, "tester", now, wanted),
+        )
+
+    @rule(scope=SCOPES, key=KEYS, version=VERSIONS, guess=GUESSES)
+    def revert(self, scope: str, key: str, version: int, guess: int | str | None) -> None:
+        mem, ledger = self._at(scope)
+        wanted, now = self._guess(guess, ledger, key), self.clock.us
+        self._do(
+            mem,
+            ledger,
+            lambda: mem.revert(key, version, if_version=wanted),
+            lambda model: model.revert(key, version, "tester", now, wanted),
+        )
+
+    @rule(scope=SCOPES)
+    def clear(self, scope: str) -> None:
+        mem, ledger = self._at(scope)
+        self._do(mem, ledger, mem.clear, lambda model: model.clear("tester", self.clock.us))
+
+    @rule(scope=SCOPES)
+    def delete_scope(self, scope: str) -> None:
+        mem, ledger = self._at(scope)
+        self._do(mem, ledger, mem.delete_scope, lambda model: model.erase("tester", self.clock.us))
+
+    @rule(scope=SCOPES, steps=st.lists(STEPS, min_size=1, max_size=5))
+    def batch(self, scope: str, steps: list[tuple[str, str, Any, float | None, int | str | None]]) -> None:
+        mem, ledger = self._at(scope)
+        batch, now = mem.batch(), self.clock.us
+        models: list[Callable[[Ledger], Any]] = []
+        for kind, key, value, ttl, guess in steps:
+            wanted = self._guess(guess, ledger, key)
+            models.append(_step(batch, kind, key, value, ttl, wanted, now))
+        self._do(mem, ledger, batch.commit, lambda model: [each(model) for each in models])
+
+    @rule(seconds=SECONDS)
+    def wait(self, seconds: float) -> None:
+        self.clock.advance(seconds)
+
+    @rule()
+    def sweep(self) -> None:
+        # The store's own upkeep may have been there before; how many there were is for the suite to count.
+        assert 0 <= self.store.sweep() <= sum(ledger.expired(self.clock.us) for ledger in self.ledgers.values())
+
+    # Reads
+
+    @invariant()
+    def the_entries_are_the_same(self) -> None:
+        for name, ledger in self.ledgers.items():
+            expected = [ledger.live(key, self.clock.us) for key in ledger.keys(self.clock.us)]
+            _compare(self.store.scope(name).entries(), expected, ledger)
+
+    @rule(scope=SCOPES, key=KEYS)
+    def read(self, scope: str, key: str) -> None:
+        mem, ledger = self._at(scope)
+        live = ledger.live(key, self.clock.us)
+        _compare(mem.entry(key), live, ledger)
+        assert repr(mem.get(key, ABSENT)) == repr(live.value if live else ABSENT)
+        found = {name: ledger.live(name, self.clock.us) for name in NAMES}
+        expected = {name: write.value for name, write in found.items() if write}
+        assert repr(mem.get_many(NAMES)) == repr(expected)
+
+    @rule(scope=SCOPES, prefix=PREFIXES, pattern=PATTERNS, limit=LIMITS, after=st.none() | KEYS)
+    def listing(
+        self, scope: str, prefix: str | None, pattern: str | None, limit: int | None, after: str | None
+    ) -> None:
+        mem, ledger = self._at(scope)
+        keys = [key for key in ledger.keys(self.clock.us) if _wanted(key, prefix, pattern)]
+        keys = [key for key in keys if after is None or key > after][:limit]
+        options = {"pattern": pattern, "limit": limit, "after": after}
+        assert mem.list(prefix, **options) == keys
+        _compare(mem.entries(prefix, **options), [ledger.live(key, self.clock.us) for key in keys], ledger)
+
+    @rule(scope=SCOPES, key=KEYS, limit=LIMITS)
+    def look_back(self, scope: str, key: str, limit: int | None) -> None:
+        mem, ledger = self._at(scope)
+        events, writes = mem.history(key, limit=limit), ledger.of(key)[:limit]
+        assert len(events) == len(writes)
+        for event, write in zip(events, writes, strict=True):
+            _same_event(event, write, self.clock.us)
+
+    @rule(scope=SCOPES, key=KEYS, pick=PICKS, by_time=st.booleans())
+    def read_the_past(self, scope: str, key: str, pick: int, by_time: bool) -> None:
+        mem, ledger = self._at(scope)
+        moments = [write.at if by_time else write.rev for write in ledger.writes] or [self.clock.us if by_time else 1]
+        moment = moments[pick % len(moments)] - pick % 2
+        at = clock.moment(moment) if by_time else max(0, moment)
+        write = ledger.at_time(key, moment) if by_time else ledger.at_rev(key, moment)
+        if write is None and ledger.horizon:
+            _absent_or_forgotten(lambda: mem.entry(key, at=at), must_refuse=not by_time and at < ledger.horizon)
+        else:
+            _compare(mem.entry(key, at=at), write if write and write.alive(self.clock.us) else None, ledger)
+
+    @rule(scope=SCOPES, pick=PICKS, prefix=PREFIXES, pattern=PATTERNS, limit=st.sampled_from((1, 3, 100)))
+    def follow(self, scope: str, pick: int, prefix: str | None, pattern: str | None, limit: int) -> None:
+        mem, ledger = self._at(scope)
+        revs = [ledger.horizon, *(write.rev for write in ledger.writes)]
+        since = revs[pick % len(revs)]
+        seen, more, after = [], True, since
+        while more:
+            page = self.store.apply(ops.Changes(mem.name, after, prefix, pattern, limit))
+            seen += page.events
+            after, more = page.rev, page.more
+        chosen = [write for write in ledger.since(since) if write.key == WHOLE_SCOPE or _wanted(write.key, prefix, pattern)]
+        seen = [event for event in seen if event.key or prefix is None and pattern is None]
+        chosen = [write for write in chosen if write.key or prefix is None and pattern is None]
+        assert [event.rev for event in seen] == [write.rev for write in chosen]
+        if ledger.horizon:
+            _absent_or_forgotten(
+                lambda: self.store.apply(ops.Changes(mem.name, ledger.horizon - 1)) and None, must_refuse=True
+            )
+
+    @rule()
+    def count(self) -> None:
+        now, ledgers = self.clock.us, self.ledgers.values()
+        held = {name: ledger.keys(now) for name, ledger in self.ledgers.items() if ledger.keys(now)}
+        stats = self.store.stats()
+        assert (stats.scopes, stats.facts) == (len(held), sum(map(len, held.values())))
+        assert stats.entries == stats.facts
+        assert stats.history - self.history == sum(len(ledger.writes) for ledger in ledgers)
+        assert self.store.scopes() == sorted(held)
+
+
+def _step(
+    batch: Any, kind: str, key: str, value: Any, ttl: float | None, wanted: int | None, now: int
+) -> Callable[[Ledger], Any]:
+    """Add one step to a batch; the same for a ledger."""
+    if kind == "get":
+        batch.get(key)
+        return lambda model: getattr(model.live(key, now), "value", ABSENT)
+    if kind == "set":
+        batch.set(key, value, ttl=ttl, if_version=wanted)
+        return lambda model: model.set(key, value, "tester", now, ttl, wanted)
+    if kind == "delete":
+        batch.delete(key, if_version=wanted)
+        return lambda model: model.delete(key, "tester", now, wanted)
+    if kind == "revert":
+        batch.revert(key, ttl or 1, if_version=wanted)
+        return lambda model: model.revert(key, int(ttl or 1), "tester", now, wanted)
+    batch.clear()
+    return lambda model: model.clear("tester", now)
+
+
+def _wanted(key: str, prefix: str | None, pattern: str | None) -> bool:
+    return key.startswith(prefix or "") and (pattern is None or fits(pattern, key))
+
+
+def _compare(answer: Any, expected: Any, ledger: Ledger, *, rev: bool = True) -> None:
+    """An answer of the store and one of the ledger, whatever shape they have."""
+    if isinstance(expected, Written):
+        assert answer is not None
+        expires = None if answer.expires_at is None else clock.microseconds(answer.expires_at)
+        assert (answer.key, repr(answer.value), answer.version) == (expected.key, repr(expected.value), expected.version)
+        assert (clock.microseconds(answer.updated_at), expires) == (expected.at, expected.expires)
+        assert clock.microseconds(answer.created_at) == ledger.created(expected)
+        assert answer.written_by == expected.by
+        assert answer.rev == expected.rev or not rev
+    elif isinstance(expected, dict):
+        assert list(answer) == list(expected)
+        _compare(list(answer.values()), list(expected.values()), ledger)
+    elif isinstance(expected, list):
+        assert len(answer) == len(expected)
+        for each, wanted in zip(answer, expected, strict=True):
+            _compare(each, wanted, ledger)
+    else:
+        assert repr(answer) == repr(expected)
+
+
+def _same_event(event: Any, write: Written, now: int) -> None:
+    ended = write.ended(now)
+    assert (event.rev, event.key, event.op, event.version) == (write.rev, write.key, write.op, write.version)
+    assert (clock.microseconds(event.at), event.by, event.expired) == (write.at, write.by, ended)
+    assert event.deleted == (write.value is ABSENT)
+    assert repr(event.value) == repr(None if ended or write.value is ABSENT else write.value)
+
+
+def _refused(refusal: MemwellError, call: Callable[[], Any], ledger: Ledger) -> None:
+    try:
+        answer = call()
+    except type(refusal) as error:
+        if isinstance(refusal, Conflict):
+            # Inside a batch the winner may be a write of the batch itself, whose rev nobody ever sees.
+            _compare(getattr(error, "current", None), refusal.current, ledger, rev=False)
+    else:
+        raise AssertionError(f"it should have been refused ({refusal}), and gave {answer!r}")
+
+
+def _absent_or_forgotten(call: Callable[[], Any], *, must_refuse: bool) -> None:
+    try:
+        answer = call()
+    except NotFound:
+        return
+    assert answer is None
+    assert not must_refuse, "absent is a lie where the answer was forgotten"
