@@ -20,7 +20,7 @@ fish  memwell completion fish > ~/.config/fish/completions/memwell.fish
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> None:
-    """Print the script that completes commands in your SHELL."""
+    """Print the script that completes commands in your shell."""
     kind = get_completion_class(shell)
     assert kind is not None
     script = kind(ctx.find_root().command, {}, "memwell", VARIABLE).source()

@@ -19,9 +19,9 @@ _FILE = click.Path(dir_okay=False, allow_dash=True)
 @click.argument("file", type=_FILE, default=STDIO)
 @click.option("--scope", metavar="SCOPE", help="Only the entries of this scope.")
 def export(file: str, scope: str | None) -> None:
-    """Write the live entries as JSON lines to FILE, or to stdout.
+    """Write the live entries as JSON lines.
 
-    The last line has a checksum, which an import verifies before it writes anything.
+    They go to FILE, or to stdout. The last line has a checksum, which an import verifies before it writes anything.
     """
     if file == STDIO and sys.stdout.isatty():
         raise Invalid("an export is for a file or a pipe, not for a terminal", hint="memwell export memory.ndjson")
@@ -37,9 +37,9 @@ def export(file: str, scope: str | None) -> None:
 @click.argument("file", type=_FILE)
 @click.option("--replace", is_flag=True, help="Overwrite keys that are taken; else they keep their value.")
 def import_(file: str, replace: bool) -> None:
-    """Read an export back, from FILE or '-' for stdin.
+    """Read an export back.
 
-    A damaged or cut file is refused before anything is written.
+    FILE is an export, '-' reads it from stdin. A damaged or cut one is refused before anything is written.
     """
     with open_store() as store, show.progress("import") as progress:
         loaded = store.load(file, replace=replace, progress=progress)
@@ -51,9 +51,9 @@ def import_(file: str, replace: bool) -> None:
 @click.command(cls=Command, example="memwell backup memory-copy.db")
 @click.argument("file", type=click.Path(dir_okay=False))
 def backup(file: str) -> None:
-    """Copy the store to a new FILE while it is in use.
+    """Copy the store to a new file while it is in use.
 
-    The copy is a store of its own: open it with --store. A file that exists is never overwritten.
+    FILE is then a store of its own: open it with --store. A file that exists is never overwritten.
     """
     target = Path(file).expanduser().absolute()
     with open_store(must_exist=True) as store, show.progress("backup") as progress:

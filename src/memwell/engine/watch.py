@@ -22,7 +22,7 @@ def changes(op: ops.Changes, context: Context) -> ReadJob[Changes]:  # noqa: ARG
     fits, prefix = wanted(op.prefix, op.pattern)
 
     def job(view: Read) -> Changes:
-        newest, horizon = view.position(op.scope)
+        newest, horizon, _ = view.position(op.scope)
         if op.since is None:
             return Changes([], newest, more=False)
         if op.since < horizon:

@@ -45,6 +45,7 @@ class Change(NamedTuple):
     at: int
     expires: int | None
     by: str
+    prev: int | None = None  # the rev of the same key's write before, kept or not
 
 
 class Put(NamedTuple):
@@ -92,10 +93,11 @@ class Span(NamedTuple):
 
 
 class Position(NamedTuple):
-    """Where a scope's history stands: its newest rev, and the newest rev that has been forgotten."""
+    """Where a scope's history stands: a rev that is no older than its newest, and the newest that was forgotten."""
 
     rev: int
     horizon: int
+    horizon_at: int
 
 
 class Counts(NamedTuple):

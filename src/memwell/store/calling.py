@@ -23,6 +23,7 @@ class Caller:
         self.name = str(getattr(wrapped, "name", type(wrapped).__name__.lower()))
         self._wrapped = wrapped
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
 
     def __call__(self, method: str, *args: Any) -> Any:
         try:
@@ -40,21 +41,17 @@ class Caller:
     def _running_loop(self) -> asyncio.AbstractEventLoop:
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
-            threading.Thread(target=self._loop.run_forever, name="memwell-backend", daemon=True).start()
+            self._thread = threading.Thread(target=self._loop.run_forever, name="memwell-backend", daemon=True)
+            self._thread.start()
         return self._loop
 
     def stop(self) -> None:
         """End the loop, if there is one."""
         loop, self._loop = self._loop, None
-        if loop is not None:
-            stopped = threading.Event()
-
-            def finish() -> None:
-                loop.stop()
-                stopped.set()
-
-            loop.call_soon_threadsafe(finish)
-            stopped.wait()
+        if loop is not None and self._thread is not None:
+            loop.call_soon_threadsafe(loop.stop)
+            self._thread.join()
+            loop.close()
 
 
 async def _await(result: Any) -> Any:

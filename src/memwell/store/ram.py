@@ -32,12 +32,12 @@ class _Row:
 class _Scope:
     """The rows of one scope by (shape, key), its events in order, and what outlives them."""
 
-    __slots__ = ("events", "floor", "horizon", "rows")
+    __slots__ = ("events", "floor", "horizon", "horizon_at", "rows")
 
     def __init__(self) -> None:
         self.rows: dict[tuple[str, str], _Row] = {}
         self.events: list[Change] = []
-        self.floor = self.horizon = 0
+        self.floor = self.horizon = self.horizon_at = 0
 
 
 def _shown(change: Change, now: int) -> Change:
@@ -124,8 +124,8 @@ class Ram:
     def position(self, scope: str) -> Position:
         held = self._scopes.get(scope)
         if held is None:
-            return Position(0, 0)
-        return Position(held.events[-1].rev if held.events else held.horizon, held.horizon)
+            return Position(0, 0, 0)
+        return Position(held.events[-1].rev if held.events else held.horizon, held.horizon, held.horizon_at)
 
     def scopes(self, after: str, limit: int | None, now: int) -> list[str]:
         return sorted(name for name, held in self._scopes.items() if name > after and _alive(held, now))[:limit]
@@ -190,19 +190,17 @@ class Ram:
         if held is None or not held.rows:
             return 0
         live = sum(row.live(now) is not None for row in held.rows.values())
-        empty = self._scopes[scope] = _Scope()
+        empty = _Scope()
         empty.floor = max([held.floor, *(row.version for row in held.rows.values())])
-        empty.horizon = self.position_of(held)
+        empty.horizon, empty.horizon_at = self.position(scope).rev, now
+        self._scopes[scope] = empty
         empty.events.append(Change(self._next(), scope, "scope", "", op, 0, None, now, None, by))
         self._undo.append(lambda: self._scopes.__setitem__(scope, held))
         return live
 
-    @staticmethod
-    def position_of(held: _Scope) -> int:
-        return held.events[-1].rev if held.events else held.horizon
-
     def _set(self, held: _Scope, row: _Row, cell: Cell | None, change: Change) -> None:
         before = (row.cell, row.version)
+        change = change._replace(prev=row.events[-1].rev if row.events else None)
 
         def undo() -> None:
             row.cell, row.version = before
@@ -272,7 +270,9 @@ def _sweep(held: _Scope, now: int, before: int | None) -> int:
     current = {row.cell.rev for row in held.rows.values() if row.cell}
     kept = [change for change in held.events if before is None or change.at >= before or change.rev in current]
     if len(kept) < len(held.events):
-        held.horizon = max(change.rev for change in held.events if change not in kept)
+        forgotten = [change for change in held.events if change not in kept]
+        held.horizon = max(held.horizon, *(change.rev for change in forgotten))
+        held.horizon_at = max(held.horizon_at, *(change.at for change in forgotten))
         held.events = kept
     alive = {change.rev: change for change in held.events}
     for row in held.rows.values():

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
@@ -54,6 +55,7 @@ class Meta(Struct, frozen=True, omit_defaults=True):
 
     floor: int = 0
     horizon: int = 0
+    horizon_at: int = 0
     deleted: Doc | None = None
 
 
@@ -66,7 +68,8 @@ def _cell(doc: Doc, data: bytes) -> Cell:
 
 
 def _change(scope: str, shape: str, doc: Doc, now: int) -> Change:
-    return Change(doc.rev, scope, shape, doc.key, doc.op, doc.version, doc.data(now), doc.at, doc.expires, doc.by)
+    data = doc.data(now)
+    return Change(doc.rev, scope, shape, doc.key, doc.op, doc.version, data, doc.at, doc.expires, doc.by, doc.prev)
 
 
 class Simple:
@@ -126,8 +129,9 @@ class Simple:
 
     def cells(self, scope: str, shape: str, span: Span, limit: int | None, now: int) -> Iterator[Cell]:
         found = 0
-        for key in self._keys(scope, span.first) if shape == SHAPE else ():
-            if (span.end is None or key < span.end) and (span.after is None or key > span.after):
+        for key in self._keys(scope, "") if shape == SHAPE else ():
+            inside = key >= span.first and (span.end is None or key < span.end)
+            if inside and (span.after is None or key > span.after):
                 cell = self.cell(scope, shape, key, now)
                 if cell is not None:
                     if limit is not None and found >= limit:
@@ -152,7 +156,8 @@ class Simple:
         return [_change(scope, SHAPE if doc.key else "scope", doc, now) for doc in found]
 
     def position(self, scope: str) -> Position:
-        return Position(self._rev(scope), self._meta(scope).horizon)
+        meta = self._meta(scope)
+        return Position(self._rev(scope), meta.horizon, meta.horizon_at)
 
     def scopes(self, after: str, limit: int | None, now: int) -> list[str]:
         names = (scope for scope in self._registered() if scope > after)
@@ -230,10 +235,19 @@ class Simple:
         meta, horizon = self._meta(scope), self._rev(scope)
         floor = max([meta.floor, *(doc.version for doc in docs)])
         deleted = Doc(memwell=1, key="", version=0, rev=self._next(scope), op=op, at=now, by=by, created=now)
-        self._save(REGISTRY, scope, Meta(floor, horizon, deleted))
+        self._undo.extend(self._restorers(scope, meta))
+        self._save(REGISTRY, scope, Meta(floor, horizon, now, deleted))
         self._call("delete_scope", scope)
         self._call("delete_scope", _archive(scope))
         return sum(doc.live(now) for doc in docs)
+
+    def _restorers(self, scope: str, meta: Meta) -> Iterator[Callable[[], None]]:
+        """What undoes the erasure of a scope."""
+        yield partial(self._save, REGISTRY, scope, meta)
+        for namespace in (scope, _archive(scope)):
+            for key in self._keys(namespace, ""):
+                if doc := self._read(namespace, key):
+                    yield partial(self._save, namespace, key, doc)
 
     def _replace(self, scope: str, old: Doc | None, doc: Doc) -> None:
         if old is None:
@@ -317,7 +331,8 @@ class Simple:
                 if before is not None and doc.at < before and stale and doc.rev != self._rev(scope):
                     meta = self._meta(scope)
                     floor = max(meta.floor, doc.version) if namespace == scope else meta.floor
-                    self._save(REGISTRY, scope, Meta(floor, max(meta.horizon, doc.rev), meta.deleted))
+                    horizon, at = max(meta.horizon, doc.rev), max(meta.horizon_at, doc.at)
+                    self._save(REGISTRY, scope, Meta(floor, horizon, at, meta.deleted))
                     self._call("delete", namespace, key)
         return expired
 

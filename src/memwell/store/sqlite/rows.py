@@ -66,16 +66,17 @@ class Rows:
             row = self.execute(sql.EVENT, (now, rev)).fetchone()
             if row is None:
                 return
-            yield Change._make(row[:-1])
-            rev = row[-1]
+            change = Change._make(row)
+            yield change
+            rev = change.prev
 
     def changes(self, scope: str, after: int, limit: int, now: int) -> list[Change]:
         return [Change._make(row) for row in self.execute(sql.CHANGES, (now, scope, after, limit))]
 
     def position(self, scope: str) -> Position:
         rev = self.execute("SELECT max(rev) FROM events").get or 0
-        horizon = self.execute("SELECT horizon FROM scopes WHERE scope = ?", (scope,)).get or 0
-        return Position(rev, horizon)
+        forgotten = self.execute("SELECT horizon, horizon_at FROM scopes WHERE scope = ?", (scope,)).fetchone()
+        return Position(rev, *(forgotten or (0, 0)))
 
     def scopes(self, after: str, limit: int | None, now: int) -> list[str]:
         select = f"SELECT DISTINCT scope FROM cells WHERE {sql.LIVE} AND scope > ? ORDER BY scope LIMIT ?"
@@ -136,10 +137,10 @@ class Rows:
         rev = self.position(scope).rev + 1
         self.execute(sql.ERASE_EVENTS, (scope,))
         self.execute("DELETE FROM cells WHERE scope = ?", (scope,))
-        self.forget(scope, floor, newest)
+        self.forget(scope, floor, newest, now)
         self.execute(sql.DELETED_SCOPE, (rev, scope, now, by, op))
         return int(live)
 
-    def forget(self, scope: str, floor: int, horizon: int) -> None:
+    def forget(self, scope: str, floor: int, horizon: int, at: int) -> None:
         """Remember what a scope must not lose when its rows go."""
-        self.execute(sql.FORGET, (scope, floor, horizon))
+        self.execute(sql.FORGET, (scope, floor, horizon, at))

@@ -20,9 +20,9 @@ CREATE TABLE events(
 ) STRICT;
 CREATE INDEX events_expires ON events(expires) WHERE expires IS NOT NULL AND value IS NOT NULL;
 
--- What outlives the rows of a scope: the highest version and the newest rev that were forgotten.
+-- What outlives the rows of a scope: the highest version, the newest rev and the latest time that were forgotten.
 CREATE TABLE scopes(
-  scope TEXT PRIMARY KEY, floor INTEGER NOT NULL, horizon INTEGER NOT NULL
+  scope TEXT PRIMARY KEY, floor INTEGER NOT NULL, horizon INTEGER NOT NULL, horizon_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 -- The event is written by the statement that writes the cell, so that one autocommit statement is a whole write.

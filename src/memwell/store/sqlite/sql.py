@@ -58,9 +58,9 @@ WHERE cells.scope = ?4 AND cells.shape = ?5 AND cells.key = n.key
 """
 
 _CHANGE = """
-SELECT rev, scope, shape, key, op, version, CASE WHEN expires <= ? THEN NULL ELSE value END, at, expires, "by"
+SELECT rev, scope, shape, key, op, version, CASE WHEN expires <= ? THEN NULL ELSE value END, at, expires, "by", prev
 """
-EVENT = f"{_CHANGE}, prev FROM events WHERE rev = ?"
+EVENT = f"{_CHANGE} FROM events WHERE rev = ?"
 CHANGES = f"{_CHANGE} FROM events WHERE scope = ? AND rev > ? ORDER BY rev LIMIT ?"
 
 # Every event of a scope hangs on one of its cells: along prev there is no need to look at other scopes' events.
@@ -74,8 +74,9 @@ DELETED_SCOPE = """
 INSERT INTO events(rev, scope, shape, key, version, at, "by", op) VALUES (?, ?, 'scope', '', 0, ?, ?, ?)
 """
 FORGET = """
-INSERT INTO scopes(scope, floor, horizon) VALUES (?1, ?2, ?3)
-ON CONFLICT(scope) DO UPDATE SET floor = max(floor, excluded.floor), horizon = max(horizon, excluded.horizon)
+INSERT INTO scopes(scope, floor, horizon, horizon_at) VALUES (?1, ?2, ?3, ?4)
+ON CONFLICT(scope) DO UPDATE SET floor = max(floor, excluded.floor), horizon = max(horizon, excluded.horizon),
+  horizon_at = max(horizon_at, excluded.horizon_at)
 """
 
 

@@ -55,7 +55,7 @@ def _forget(rows: Rows, before: int, limit: int, cursor: int) -> int:
         rows.execute("DELETE FROM events WHERE rev = ?", (rev,))
         if current:
             rows.execute("DELETE FROM cells WHERE scope = ? AND shape = ? AND key = ?", (scope, shape, key))
-        rows.forget(scope, version if current else 0, rev)
+        rows.forget(scope, version if current else 0, rev, at)
     return walked
 
 
