@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from datetime import UTC, datetime, timedelta
 
-from memwell.errors import Invalid
+from memwell.errors import Corrupt, Invalid
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LATEST = 253_402_300_799_000_000  # the last second of the year 9999: the end of what datetime can show
@@ -21,7 +21,10 @@ monotonic = time.monotonic
 
 def moment(us: int) -> datetime:
     """Microseconds as an aware datetime, exactly."""
-    return EPOCH + timedelta(microseconds=us)
+    try:
+        return EPOCH + timedelta(microseconds=us)
+    except OverflowError:
+        raise Corrupt(f"the stored time {us} is damaged", hint="run 'memwell check'") from None
 
 
 def microseconds(when: datetime) -> int:

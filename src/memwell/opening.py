@@ -11,7 +11,7 @@ from memwell.engine import Engine
 from memwell.engine.guard import Caller
 from memwell.local import Local
 from memwell.memory import Store
-from memwell.store import backend_for
+from memwell.store import Backend, backend_for
 
 if TYPE_CHECKING:
     from memwell.aio import AsyncStore
@@ -32,11 +32,20 @@ def open_async(url: Any, *, by: str | None = None, **options: Unpack[Options]) -
 
 def engine_for(url: Any, settings: Settings) -> Engine:
     """The engine over the backend that a URL names or an object is."""
+    backend = _backend(url, settings)
+    try:
+        return Engine(backend, settings)
+    except BaseException:
+        backend.close()
+        raise
+
+
+def _backend(url: Any, settings: Settings) -> Backend:
     if isinstance(url, str) or hasattr(url, "__fspath__"):
-        return Engine(backend_for(str(url), settings), settings)
+        return backend_for(str(url), settings)
     from memwell.store.simple import Simple
 
-    return Engine(Simple(url), settings)
+    return Simple(url)
 
 
 def _owner(by: str | None) -> Caller:

@@ -11,14 +11,11 @@ from pathlib import Path
 
 @contextmanager
 def part_file(target: Path) -> Iterator[Path]:
-    """An empty file with 0600 beside the target, under a name of its own, removed at the end if it is still there."""
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
-    os.close(handle)
-    part = Path(name)
-    try:
+    """An empty file with 0600, in a folder of its own beside the target that goes at the end with all that is in it."""
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.", suffix=".part") as folder:
+        part = Path(folder) / target.name
+        part.touch(mode=0o600)
         yield part
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def flush_folder(folder: Path) -> None:

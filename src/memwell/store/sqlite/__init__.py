@@ -18,7 +18,17 @@ from memwell.errors import Busy, MemwellError, Unavailable
 from memwell.store import Done, Progress, PutJob, ReadJob, Traits, WriteJob
 from memwell.store.sqlite import inspect, upkeep, verify
 from memwell.store.sqlite.commit import Commits, Ticket
-from memwell.store.sqlite.connect import DRIVER, connect, migrate, patiently, prepare, snapshot, transact, translate
+from memwell.store.sqlite.connect import (
+    CLOSED,
+    DRIVER,
+    connect,
+    migrate,
+    patiently,
+    prepare,
+    snapshot,
+    transact,
+    translate,
+)
 from memwell.store.sqlite.fork import at_fork
 from memwell.store.sqlite.rows import Rows
 from memwell.types import Health
@@ -129,7 +139,7 @@ class Sqlite:
         if not snapshot:
             try:
                 return job(self._mine())
-            except (apsw.BusyError, apsw.ConnectionClosedError):
+            except (apsw.BusyError, *CLOSED):
                 pass  # below it waits, or opens anew
             except DRIVER as error:
                 raise translate(error, self.path) from None
@@ -149,7 +159,7 @@ class Sqlite:
         if single:
             try:
                 return job(self._mine())
-            except (apsw.BusyError, apsw.ConnectionClosedError):
+            except (apsw.BusyError, *CLOSED):
                 pass  # below it waits, or opens anew
             except DRIVER as error:
                 raise translate(error, self.path) from None
@@ -197,7 +207,7 @@ class Sqlite:
         def once_more() -> T:
             try:
                 return patiently(attempt, wait, self.path)
-            except apsw.ConnectionClosedError:
+            except CLOSED:
                 self._forget_connections()  # another thread forked, which closes every connection first
                 return patiently(attempt, wait, self.path)
 

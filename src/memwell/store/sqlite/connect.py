@@ -6,6 +6,7 @@ import os
 import random
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 from typing import TypeVar
@@ -18,6 +19,7 @@ from memwell.errors import Busy, Corrupt, Invalid, MemwellError, Unavailable, Un
 T = TypeVar("T")
 APPLICATION_ID = 0x4D574C31  # "MWL1"
 SCHEMAS = (1,)
+CLOSED = (apsw.ConnectionClosedError, apsw.CursorClosedError)  # by another thread that forks
 DRIVER = (apsw.Error, UnicodeDecodeError)  # what reading and writing can raise that is not ours
 _SLEEP_FIRST, _SLEEP_MOST = 0.0005, 0.01
 _PRAGMAS = (
@@ -111,6 +113,9 @@ def migrate(connection: apsw.Connection, wait: float, path: str) -> None:
     """Bring the schema up to date, one number at a time, in one transaction."""
     if connection.pragma("user_version") != SCHEMAS[-1]:
         patiently(lambda: _upgrade(connection, path), wait, path)
+        # The file itself says what it is from the start, not only its log: without the log it must not pass for new.
+        with suppress(apsw.Error):
+            connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
     elif connection.pragma("application_id") != APPLICATION_ID:
         raise _foreign(path)
 
@@ -125,6 +130,8 @@ def _upgrade(connection: apsw.Connection, path: str) -> None:
             )
         if not found and connection.execute("SELECT count(*) FROM sqlite_schema").get:
             raise _foreign(path)
+        if not found and Path(path).stat().st_size > connection.pragma("page_size"):
+            raise Corrupt(f"{path} has data but no tables: its log is missing", hint="restore a backup")
         for number in SCHEMAS:
             if number > found:
                 list(connection.execute(_script(number)))
