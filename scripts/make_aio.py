@@ -25,6 +25,7 @@ RULES = [
     (r"(?<!Async)\bIterator\b", "AsyncIterator"),
     (r"`memwell\.open`", "`memwell.open_async`"),
     (r"`with`", "`async with`"),
+    (r"memwell\.local import", "memwell.local_async import"),
 ]
 
 

@@ -11,7 +11,7 @@ from typing import Any, Self, TypeVar, overload
 from memwell import clock, codec, ops, transfer
 from memwell.codec import ABSENT
 from memwell.errors import Invalid
-from memwell.local import AsyncLocal
+from memwell.local_async import AsyncLocal
 from memwell.ops import Op
 from memwell.scope import Scope
 from memwell.store import Progress

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
 from hashlib import sha256
 from math import isfinite
@@ -88,7 +87,7 @@ def digest(scope: str, shape: str, key: str, op: str, by: str, at: int, expires:
 
 def _plain(value: Any) -> Any:
     """A model's fields as plain JSON types; everything else as it is."""
-    if isinstance(value, msgspec.Struct) or (dataclasses.is_dataclass(value) and not isinstance(value, type)):
+    if isinstance(value, msgspec.Struct) or hasattr(type(value), "__dataclass_fields__"):
         return msgspec.to_builtins(value, str_keys=True)
     if hasattr(value, "model_dump") and hasattr(type(value), "model_validate"):
         return value.model_dump(mode="json")

@@ -63,7 +63,7 @@ class Opening:
         import asyncio
 
         from memwell.aio import AsyncStore
-        from memwell.local import AsyncLocal
+        from memwell.local_async import AsyncLocal
 
         engine = await asyncio.to_thread(engine_for, self._url, self._settings)
         return AsyncStore(AsyncLocal(engine, self._caller))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +11,8 @@ from pathlib import Path
 @contextmanager
 def part_file(target: Path) -> Iterator[Path]:
     """An empty file with 0600, in a folder of its own beside the target that goes at the end with all that is in it."""
+    import tempfile  # here, because few need it and it brings much along
+
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.", suffix=".part") as folder:
         part = Path(folder) / target.name
         part.touch(mode=0o600)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -96,6 +94,9 @@ def load(apply: Apply, path: str, replace: bool, progress: Progress | None) -> L
         if path != STDIO:
             with Path(path).expanduser().open("rb") as source:
                 return _load(apply, source, replace, progress)
+        import shutil
+        import tempfile
+
         with tempfile.TemporaryFile() as spool:
             shutil.copyfileobj(sys.stdin.buffer, spool)
             return _load(apply, spool, replace, progress)

@@ -18,7 +18,8 @@ from memwell.aio import AsyncMemory, AsyncStore
 from memwell.config import Options, default_author, settings_from
 from memwell.engine.guard import Caller
 from memwell.errors import Busy, Conflict, Invalid, Unavailable
-from memwell.local import THREADS, AsyncLocal, Local
+from memwell.local import Local
+from memwell.local_async import THREADS, AsyncLocal
 from memwell.memory import Memory, Store
 from memwell.opening import engine_for
 from memwell.scope import Scope

@@ -27,7 +27,7 @@ _HIDDEN = re.compile(
 
 
 def escape(text: str) -> str:
-    """The text with every control, direction override, invisible or unassigned character as \\uXXXX."""
+    """The text with every control, direction override, invisible or unassigned character as an escape."""
     return _SUSPECT.sub(_shown, text)
 
 

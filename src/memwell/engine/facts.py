@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any
 
 from memwell import clock, codec, ops
 from memwell.codec import ABSENT, Absent
@@ -17,7 +17,6 @@ from memwell.pattern import after_prefix
 from memwell.store import Cell, Drop, Put, PutJob, Read, ReadJob, Span, Write, WriteJob
 from memwell.types import Entry, Event
 
-T = TypeVar("T")
 SHAPE = "fact"
 
 
@@ -125,33 +124,35 @@ def delete(op: ops.Delete, context: Context) -> WriteJob[bool]:
 
 
 def keys(op: ops.List, context: Context) -> ReadJob[list[str]]:
-    return _listing(op, context, lambda view: view.keys, str, str)
+    span, fits, limit = _listing(op, context)
+
+    def job(view: Read) -> list[str]:
+        found = view.keys(op.scope, SHAPE, span, limit, clock.now())
+        return list(found if fits is None else islice(filter(fits, found), op.limit))
+
+    return job
 
 
 def entries(op: ops.Entries, context: Context) -> ReadJob[list[Entry]]:
-    return _listing(op, context, lambda view: view.cells, lambda cell: cell.key, to_entry)
+    span, fits, limit = _listing(op, context)
+
+    def job(view: Read) -> list[Entry]:
+        found = view.cells(op.scope, SHAPE, span, limit, clock.now())
+        if fits is not None:
+            found = islice((cell for cell in found if fits(cell.key)), op.limit)
+        return [to_entry(cell) for cell in found]
+
+    return job
 
 
-def _listing(
-    op: ops.Listing[Any],
-    context: Context,
-    source: Callable[[Read], Callable[..., Iterator[Any]]],
-    name: Callable[[Any], str],
-    show: Callable[[Any], T],
-) -> ReadJob[list[T]]:
+def _listing(op: ops.Listing[Any], context: Context) -> tuple[Span, Callable[[str], bool] | None, int | None]:
+    """The range of keys to look at, what a key must pass besides, and how many rows to ask for."""
     check_number(op.limit, "limit", 1)
     if op.after is not None:
         check_key(op.after, context.settings)
     fits, prefix = wanted(op.prefix, op.pattern)
     span = Span(prefix, after_prefix(prefix) if prefix else None, op.after)
-
-    def job(view: Read) -> list[T]:
-        found = source(view)(op.scope, SHAPE, span, None if fits else op.limit, clock.now())
-        if fits:
-            found = islice((one for one in found if fits(name(one))), op.limit)
-        return [show(one) for one in found]
-
-    return job
+    return span, fits, op.limit if fits is None else None
 
 
 def clear(op: ops.Clear, context: Context) -> WriteJob[int]:

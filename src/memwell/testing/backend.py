@@ -18,7 +18,19 @@ from typing import Any
 import pytest
 
 # Before they are imported, so that a failing assert in them shows its values.
-_PARTS = ("cells", "upkeep", "transactions", "values", "facts", "expiry", "past", "scopes", "watching", "failing", "stored")
+_PARTS = (
+    "cells",
+    "upkeep",
+    "transactions",
+    "values",
+    "facts",
+    "expiry",
+    "past",
+    "scopes",
+    "watching",
+    "failing",
+    "stored",
+)
 pytest.register_assert_rewrite(*(f"memwell.testing.{part}" for part in _PARTS))
 
 from memwell.config import settings_from  # noqa: E402

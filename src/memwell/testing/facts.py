@@ -12,7 +12,20 @@ from memwell.errors import Conflict, Invalid, NotFound, TooLarge
 from memwell.testing.clocks import FrozenClock
 from memwell.testing.promise import promise
 
-KEYS = ["USER_1", "a", "cache.a", "cache.a.b", "cache/x", "cache/x/y", "user%", "userX1", "user_", "user_1", "user_2", "é"]
+KEYS = [
+    "USER_1",
+    "a",
+    "cache.a",
+    "cache.a.b",
+    "cache/x",
+    "cache/x/y",
+    "user%",
+    "userX1",
+    "user_",
+    "user_1",
+    "user_2",
+    "é",
+]
 
 
 class FactTests:

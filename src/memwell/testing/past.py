@@ -49,7 +49,11 @@ class PastTests:
         mem.delete("k")
         gone = mem.history("k")[0].rev
         third = mem.set("k", "three")
-        assert [mem.get("k", "absent", at=rev) for rev in (first.rev, second.rev - 1, second.rev)] == ["one", "one", "two"]
+        assert [mem.get("k", "absent", at=rev) for rev in (first.rev, second.rev - 1, second.rev)] == [
+            "one",
+            "one",
+            "two",
+        ]
         assert mem.get("k", "absent", at=gone) == mem.get("k", "absent", at=third.rev - 1) == "absent"
         assert mem.get("k", at=third.rev) == mem.get("k", at=third.rev + 1000) == "three"
         assert mem.get("k", "absent", at=first.rev - 1) == "absent"

@@ -86,7 +86,9 @@ class ValueTests:
         many["a"].value.append(2)
         assert mem.get_many(["a", "b"]) == {"a": [], "b": []}
 
-    @pytest.mark.parametrize("key", ["k", "x" * 512, " ", "é 😀", "a/b:c%d", "'; DROP TABLE cells; --", "\u2028", "global"])
+    @pytest.mark.parametrize(
+        "key", ["k", "x" * 512, " ", "é 😀", "a/b:c%d", "'; DROP TABLE cells; --", "\u2028", "global"]
+    )
     @promise("fact:key")
     def test_any_text_is_a_key(self, mem: Any, key: str) -> None:
         mem.set(key, 1)

@@ -47,13 +47,14 @@ class Alarm:
 class Ticket:
     """A queued job and what became of it."""
 
-    __slots__ = ("alarm", "committed", "deadline", "done", "error", "finished", "job", "result", "single")
+    __slots__ = ("alarm", "committed", "deadline", "done", "error", "finished", "job", "next", "result", "single")
 
     def __init__(self, job: WriteJob[Any], single: bool, deadline: float, done: Done | None = None) -> None:
         self.job, self.single, self.deadline, self.done = job, single, deadline, done
         self.result: Any = None
         self.error: BaseException | None = None
         self.committed = self.finished = False
+        self.next: Ticket | None = None  # to be woken by this one
         self.alarm = Alarm()
 
     def run(self, how: Callable[[WriteJob[Any]], Any], fatal: type[Exception] | tuple[()] = ()) -> None:
@@ -65,15 +66,6 @@ class Ticket:
             raise
         except Exception as error:  # noqa: BLE001 - handed to whoever waits
             self.error = error
-
-    def finish(self) -> None:
-        """Tell whoever waits that the outcome is there."""
-        if not self.finished:
-            self.finished = True
-            if self.done is None:
-                self.alarm.ring()
-            else:
-                self.done(self.result, self.error)
 
 
 class Flush:
@@ -145,6 +137,9 @@ class Commits:
         except BaseException:
             self._leave(ticket)
             raise
+        finally:
+            if ticket.next is not None:
+                ticket.next.alarm.ring()
         if ticket.error is not None:
             raise ticket.error
         return ticket.result
@@ -187,9 +182,17 @@ class Commits:
                     f"the disk failed while the write was being made safe: {error.strerror}",
                     hint="it may or may not be kept: read it back",
                 )
-        for ticket in group:
-            if ticket.committed or ticket.error:
-                ticket.finish()
+        last: Ticket | None = None
+        for ticket in reversed(group):
+            if not ticket.finished and (ticket.committed or ticket.error):
+                ticket.finished = True
+                if ticket.done is None:
+                    ticket.next, last = last, ticket
+                else:
+                    ticket.done(ticket.result, ticket.error)
+        # Only the first is woken, and each wakes the next: woken all at once, they would fight for the interpreter.
+        if last is not None:
+            last.alarm.ring()
 
     def _let_go(self) -> None:
         """If this thread leads, stop leading and wake the next in the queue."""

@@ -47,18 +47,25 @@ class Rows:
         return None if row is None else Cell._make(row)
 
     def cells(self, scope: str, shape: str, span: Span, limit: int | None, now: int) -> Iterator[Cell]:
-        return map(Cell._make, self._listing(sql.CELL, scope, shape, span, limit, now))
+        select, bound = self._listing(scope, shape, span, limit, now)
+        return map(Cell._make, self.execute(sql.listing(sql.CELL, *select), bound))
 
     def keys(self, scope: str, shape: str, span: Span, limit: int | None, now: int) -> Iterator[str]:
-        return (key for (key,) in self._listing("key", scope, shape, span, limit, now))
+        select, bound = self._listing(scope, shape, span, limit, now)
+        keys = self.execute(sql.joined_keys(*select), bound).get
+        return iter(keys.split(sql.SEPARATOR) if keys is not None else ())
 
-    def _listing(self, columns: str, scope: str, shape: str, span: Span, limit: int | None, now: int) -> Any:
+    @staticmethod
+    def _listing(
+        scope: str, shape: str, span: Span, limit: int | None, now: int
+    ) -> tuple[tuple[bool, bool], list[Any]]:
+        """Which form of a listing it takes, and what to bind."""
         resumed = span.after is not None and span.after >= span.first
         bound: list[Any] = [scope, shape, now, span.after if resumed else span.first]
         if span.end is not None:
             bound.append(span.end)
         bound.append(-1 if limit is None else limit)
-        return self.execute(sql.listing(columns, resumed, span.end is not None), bound)
+        return (resumed, span.end is not None), bound
 
     def past(self, scope: str, shape: str, key: str, now: int) -> Iterator[Change]:
         rev = self.execute(sql.LAST_REV, (scope, shape, key)).get

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 ROWS_MOST = 16  # how many cells one statement writes
+SEPARATOR = "\x1f"
 
 LIVE = "value IS NOT NULL AND (expires IS NULL OR expires > ?)"
 _THIS = "scope = ? AND shape = ? AND key = ?"
@@ -88,6 +89,12 @@ def listing(columns: str, resumed: bool, ended: bool) -> str:
     return (
         f"SELECT {columns} FROM cells WHERE scope = ? AND shape = ? AND {LIVE} AND {lower}{upper} ORDER BY key LIMIT ?"
     )
+
+
+@lru_cache(maxsize=4)
+def joined_keys(resumed: bool, ended: bool) -> str:
+    """The keys of a listing in one text, because each row that leaves SQLite costs; no key holds the separator."""
+    return f"SELECT group_concat(key, char({ord(SEPARATOR)})) FROM ({listing('key', resumed, ended)})"
 
 
 @lru_cache(maxsize=ROWS_MOST)
