@@ -26,4 +26,5 @@ def _in_child() -> None:
         thing.begin_process()
 
 
-os.register_at_fork(after_in_child=_in_child)
+if hasattr(os, "register_at_fork"):  # not every platform forks
+    os.register_at_fork(after_in_child=_in_child)

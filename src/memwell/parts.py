@@ -1,11 +1,26 @@
-"""Files that have their name only once they are complete."""
+"""Making files safe: on disk, and under their name only once they are complete."""
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+
+if sys.platform == "darwin":
+    import fcntl
+
+    def flush(handle: int) -> None:
+        """Wait until the bytes are on the disk itself, which fsync does not do there."""
+        fcntl.fcntl(handle, fcntl.F_FULLFSYNC)
+
+else:
+
+    def flush(handle: int) -> None:
+        """Wait until the bytes are on disk."""
+        getattr(os, "fdatasync", os.fsync)(handle)
 
 
 @contextmanager

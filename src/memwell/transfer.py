@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,7 +13,7 @@ import msgspec
 from memwell import ops
 from memwell.codec import to_json
 from memwell.errors import Corrupt, Invalid, Unavailable
-from memwell.parts import flush_folder, part_file
+from memwell.parts import flush, flush_folder, part_file
 from memwell.scope import canonical
 from memwell.store import Progress
 from memwell.types import Line, Loaded
@@ -49,7 +48,7 @@ def export(apply: Apply, path: str, scope: str | None, progress: Progress | None
             with part.open("wb") as out:
                 written = _write(apply, out, scope, progress)
                 out.flush()
-                os.fsync(out.fileno())
+                flush(out.fileno())
             part.replace(target)
         flush_folder(target.parent)
     except OSError as error:

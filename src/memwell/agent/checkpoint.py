@@ -73,9 +73,8 @@ def put_back(engine: Engine, caller: Caller, body: Body) -> None:
         scope: [ops.Load(part, replace=True) for part in _parts(lines, most)] for scope, lines in body.scopes.items()
     }
     for op in chain.from_iterable(loads.values()):
-        keep.load(
-            op, Context(caller, engine.settings, engine.backend)
-        )  # refuses what this store can't hold, before any is written
+        # Preparing a load refuses what this store can't hold, before anything is written.
+        keep.load(op, Context(caller, engine.settings, engine.backend))
     for scope, lines in body.scopes.items():
         for op in loads[scope]:
             engine.apply(caller, op)

@@ -134,7 +134,7 @@ def _step(act: Callable[..., Any], result: Any) -> Step:
 
 def _print(number: int, step: Step) -> None:
     click.echo(f"{show.style(f'{number}.', fg='cyan', bold=True)} {show.style(step.title, bold=True)}\n")
-    click.echo(show.style(textwrap.indent(step.code, "     "), fg="blue"))
+    click.echo(textwrap.indent(step.code, "     "))
     lines = pformat(step.result, width=72, sort_dicts=False).splitlines()
     shown = "\n     ".join(part.rstrip() for line in lines for part in textwrap.wrap(line, 72, drop_whitespace=False))
     click.echo(f"  {show.style('=>', fg='green', bold=True)} {shown}\n")

@@ -7,6 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from shlex import quote
 
 import click
 import msgspec
@@ -101,7 +102,10 @@ def _mode(file: Path) -> Finding:
     mode = file.stat().st_mode & 0o777
     if mode & 0o077:
         return Finding(
-            "warn", "mode", f"{mode:04o}: other users of this machine may open the file", f"chmod 600 {file}"
+            "warn",
+            "mode",
+            f"{mode:04o}: other users of this machine may open the file",
+            f"chmod 600 {quote(str(file))}",
         )
     return Finding("ok", "mode", f"{mode:04o}, yours alone")
 

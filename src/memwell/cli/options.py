@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from memwell import Store
 
 _NUMBER = re.compile(r"-\d")
@@ -130,6 +131,8 @@ def store_url() -> str:
 
 def store_file(url: str) -> Path | None:
     """The file of a store, or None where a store is not a file."""
+    from pathlib import Path
+
     scheme, colon, rest = url.partition(":")
     if not colon or len(scheme) == 1 or "/" in scheme:
         return Path(url).expanduser().absolute()

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Any
+from typing import Any, TextIO
 from unicodedata import combining, east_asian_width
 
 import click
@@ -96,6 +96,11 @@ def style(text: str, **look: Any) -> str:
     return text if os.environ.get("NO_COLOR") else click.style(text, **look)
 
 
+def on_terminal(stream: TextIO | None) -> bool:
+    """Whether somebody looks at a stream; there is none where it was closed from the start."""
+    return stream is not None and stream.isatty()
+
+
 def written(entry: Entry) -> None:
     """The outcome of a write."""
     expires = f", expires {when(entry.expires_at)}" if entry.expires_at else ""
@@ -117,7 +122,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
 def fit(line: str, used: int = 0) -> str:
     """The line, cut on a terminal where `used` columns are taken already."""
     room = shutil.get_terminal_size().columns - used
-    if not sys.stdout.isatty() or _width(line) <= room:
+    if not on_terminal(sys.stdout) or _width(line) <= room:
         return line
     line = line[:room]
     while _width(line) >= room > 1:
@@ -137,7 +142,7 @@ def _pad(text: str, width: int, number: bool) -> str:
 @contextmanager
 def progress(label: str) -> Iterator[Progress | None]:
     """A bar on stderr, where somebody sits to see it."""
-    if chosen("json") or not sys.stderr.isatty():
+    if chosen("json") or not on_terminal(sys.stderr):
         yield None
         return
     with click.progressbar(length=1, label=label, file=sys.stderr) as bar:

@@ -23,7 +23,7 @@ def export(file: str, scope: str | None) -> None:
 
     They go to FILE, or to stdout. The last line has a checksum, which an import verifies before it writes anything.
     """
-    if file == STDIO and sys.stdout.isatty():
+    if file == STDIO and show.on_terminal(sys.stdout):
         raise Invalid("an export is for a file or a pipe, not for a terminal", hint="memwell export memory.ndjson")
     with open_store(must_exist=True) as store, show.progress("export") as progress:
         count = store.export(file, scope=scope, progress=progress)
@@ -74,5 +74,7 @@ def check() -> int:
     verdict = f"{show.counted(len(found), 'damaged thing')}" if found else "no damage"
     show.result(health, [*found, f"checked the file and {show.counted(health.checked, 'stored row')}: {verdict}"])
     if found:
-        show.say("hint: keep this file as it is, and restore a backup or an export beside it")
+        show.say(
+            f"{show.style('hint:', fg='cyan')} keep this file as it is, and restore a backup or an export beside it"
+        )
     return 1 if found else 0

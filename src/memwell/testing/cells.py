@@ -117,7 +117,7 @@ class CellTests:
         events = driver.changes()
         assert [event.rev for event in events] == sorted({event.rev for event in events})
         assert [event.rev for event in events[:3]] == [cell.rev for cell in made]
-        assert [event[1:] for event in events] == [
+        assert [event[1:10] for event in events] == [
             (SCOPE, "fact", "a", "fact.set", 1, b"1", NOW, None, "tester"),
             (SCOPE, "fact", "b", "fact.set", 1, b"2", NOW, NOW + 5, "tester"),
             (SCOPE, "fact", "a", "fact.set", 2, b"3", NOW, None, "tester"),
@@ -125,6 +125,7 @@ class CellTests:
         ]
         assert driver.past("a") == [events[2], events[0]]
         assert driver.past("b") == [events[3], events[1]]
+        assert [event.prev for event in events] == [None, None, events[0].rev, events[1].rev]
         assert driver.position().rev >= events[-1].rev
         assert driver.changes(driver.position().rev) == []
 
@@ -183,7 +184,7 @@ class CellTests:
         together = driver.backend.write(lambda view: view.put_all(at_once), WAIT)
         assert [cell._replace(rev=0) for cell in together] == [cell and cell._replace(rev=0) for cell in singly]
         assert [cell.rev for cell in together] == [event.rev for event in driver.changes(scope=OTHER)[3:]]
-        assert [event[3:] for event in driver.changes(scope=OTHER)] == [event[3:] for event in driver.changes()]
+        assert [event[3:10] for event in driver.changes(scope=OTHER)] == [event[3:10] for event in driver.changes()]
         assert driver.backend.write(lambda view: view.put_all([]), WAIT) == []
 
     @promise("store:load")

@@ -14,7 +14,8 @@ from memwell.aio import AsyncBatch, AsyncMemory, AsyncStore, AsyncWatch
 from memwell.config import Options, Settings, settings_from
 from memwell.engine import Engine
 from memwell.engine.guard import Caller
-from memwell.local import AsyncLocal, Local
+from memwell.local import Local
+from memwell.local_async import AsyncLocal
 from memwell.memory import Store
 from memwell.opening import engine_for
 from memwell.store import Backend

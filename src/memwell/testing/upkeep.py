@@ -117,7 +117,7 @@ class UpkeepTests:
         assert driver.erase(now=NOW + 5) == 1
         assert driver.keys(now=NOW) == driver.past("a") == driver.past("c") == []
         (event,) = driver.changes()
-        assert event[1:] == (SCOPE, "scope", "", "scope.delete", 0, None, NOW + 5, None, "tester")
+        assert event[1:10] == (SCOPE, "scope", "", "scope.delete", 0, None, NOW + 5, None, "tester")
         assert last <= driver.position().horizon < event.rev <= driver.position().rev
         assert driver.keys(scope=OTHER) == ["a"]
         assert driver.counts() == (1, {"fact": 1}, 1, 2)
@@ -133,6 +133,7 @@ class UpkeepTests:
         assert driver.made("new").version == 4
         assert driver.made("new").version == 5
         driver.erase()
+        assert [event.op for event in driver.changes()] == ["scope.delete"]
         assert driver.made("b").version == 6
 
     @promise("store:erase")

@@ -15,6 +15,7 @@ import apsw
 
 from memwell.config import Settings
 from memwell.errors import Busy, MemwellError, Unavailable
+from memwell.parts import flush
 from memwell.store import Done, Progress, PutJob, ReadJob, Traits, WriteJob
 from memwell.store.sqlite import inspect, upkeep, verify
 from memwell.store.sqlite.commit import Commits, Ticket
@@ -199,7 +200,7 @@ class Sqlite:
             with suppress(FileNotFoundError):
                 log = os.open(f"{self.path}-wal", os.O_RDONLY | os.O_CLOEXEC)
                 try:
-                    os.fdatasync(log)
+                    flush(log)
                 finally:
                     os.close(log)
 

@@ -252,7 +252,7 @@ class Commits:
         if worker is not None:
             drained = threading.Event()
             self.submit(lambda _: None, GRACE_S, True, lambda *_: drained.set())
-            drained.wait()
+            drained.wait(GRACE_S)
             self._worker = None
             self._work.ring()
             worker.join()

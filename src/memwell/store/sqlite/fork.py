@@ -40,4 +40,5 @@ def _in_parent() -> None:
         store.after_fork()
 
 
-os.register_at_fork(before=_before, after_in_parent=_in_parent)
+if hasattr(os, "register_at_fork"):  # not every platform forks
+    os.register_at_fork(before=_before, after_in_parent=_in_parent)
