@@ -149,11 +149,15 @@ class Commits:
 
         False if there was nothing to do here: somebody else leads, or has taken all there was.
         """
+        try:
+            return self._lead.acquire(blocking=False) and self._lead_group()
+        finally:
+            self._let_go()
+
+    def _lead_group(self) -> bool:
         group: list[Ticket] = []
         try:
             try:
-                if not self._lead.acquire(blocking=False):
-                    return False
                 self._gather(group)
                 if group:
                     self._crowd = CROWD if len(group) > 1 else max(0, self._crowd - 1)

@@ -22,7 +22,9 @@ SCHEMAS = (1,)
 CLOSED = (apsw.ConnectionClosedError, apsw.CursorClosedError)  # by another thread that forks
 DRIVER = (apsw.Error, UnicodeDecodeError)  # what reading and writing can raise that is not ours
 _SLEEP_FIRST, _SLEEP_MOST = 0.0005, 0.01
-_PRAGMAS = "PRAGMA foreign_keys = OFF; PRAGMA secure_delete = FAST; PRAGMA cache_size = -32000; PRAGMA temp_store = MEMORY; PRAGMA fullfsync = ON"
+_PRAGMAS = """
+PRAGMA secure_delete = FAST; PRAGMA cache_size = -32000; PRAGMA temp_store = MEMORY; PRAGMA fullfsync = ON
+"""
 
 
 def _nothing() -> None:
