@@ -25,7 +25,10 @@ RULES = [
     (r"(?<!Async)\bIterator\b", "AsyncIterator"),
     (r"`memwell\.open`", "`memwell.open_async`"),
     (r"`with`", "`async with`"),
-    (r"memwell\.local import", "memwell.local_async import"),
+    (
+        r"^from memwell\.local import AsyncLocal, ",
+        "from memwell.local_async import AsyncLocal\nfrom memwell.local import ",
+    ),
 ]
 
 

@@ -11,6 +11,7 @@ from typing import Any, Self, TypeVar, overload
 from memwell import clock, codec, ops, transfer
 from memwell.codec import ABSENT
 from memwell.errors import Invalid
+from memwell.local import check_timeout
 from memwell.local_async import AsyncLocal
 from memwell.ops import Op
 from memwell.scope import Scope
@@ -43,7 +44,7 @@ class AsyncStore:
             name = Scope(**fields).text
         else:
             name = text.text if isinstance(text, Scope) else Scope.parse(text).text
-        return AsyncMemory(self._door.acting_as(by) if by else self._door, name)
+        return AsyncMemory(self._door if by is None else self._door.acting_as(by), name)
 
     def shared(self, *, by: str | None = None) -> AsyncMemory:
         """The memory that all share: the scope `global`."""
@@ -262,7 +263,7 @@ class AsyncWatch:
         self._bell = door.bell(name)
         self._filter = (prefix, pattern)
         self._name = name
-        self._timeout = float("inf") if timeout is None else timeout
+        self._timeout = check_timeout(timeout)
         self._ready: deque[Event] = deque()
         self.rev = door.position(name) if since is None else since
 

@@ -23,7 +23,7 @@ def moment(us: int) -> datetime:
     """Microseconds as an aware datetime, exactly."""
     try:
         return EPOCH + timedelta(microseconds=us)
-    except OverflowError:
+    except (OverflowError, TypeError):
         raise Corrupt(f"the stored time {us} is damaged", hint="run 'memwell check'") from None
 
 

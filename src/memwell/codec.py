@@ -49,6 +49,10 @@ def encode(value: Any, limit: int) -> tuple[bytes, Any]:
         refusal = _refusal(plain)
         if refusal:
             raise refusal
+    if data.count(b"[") + data.count(b"{") > MAX_DEPTH:  # deep enough to be worth a look
+        refusal = _refusal(plain)
+        if refusal:
+            raise refusal
     if len(data) > limit:
         raise TooLarge(
             f"the value is {len(data)} bytes of JSON, the limit is {limit}",
@@ -83,6 +87,15 @@ def convert(value: Any, type: type[T]) -> T:
 def digest(scope: str, shape: str, key: str, op: str, by: str, at: int, expires: int | None, data: bytes) -> bytes:
     """The hash that `check` verifies: of the value, and of where it stands, who wrote it, when and until when."""
     return sha256(f"{scope}\0{shape}\0{key}\0{op}\0{by}\0{at}\0{expires}\0".encode() + data).digest()
+
+
+def check_text(text: object, name: str) -> str:
+    """Text that a file can hold: no lone surrogate, no NUL."""
+    if not isinstance(text, str):
+        raise Invalid(f"{name} is text, not {type(text).__name__}")
+    if "\0" in text or any("\ud800" <= char <= "\udfff" for char in text):
+        raise Invalid(f"{name} has a character that can't be stored", hint="leave out NUL and lone surrogates")
+    return text
 
 
 def _plain(value: Any) -> Any:

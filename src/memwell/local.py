@@ -8,8 +8,10 @@ from functools import partial
 from typing import Any, Protocol, TypeVar, cast
 
 from memwell import ops
+from memwell.codec import check_text
 from memwell.engine import Engine
 from memwell.engine.guard import Caller
+from memwell.errors import Invalid
 from memwell.ops import Op
 from memwell.store import Progress
 
@@ -21,6 +23,22 @@ class Apply(Protocol):
     """Applies an op for one caller."""
 
     def __call__(self, op: Op[R], *, progress: Progress | None = None) -> R: ...
+
+
+def author(name: str) -> str:
+    """A name to write under."""
+    if name == "":
+        raise Invalid("the author's name is empty", hint="leave `by` out to write as yourself")
+    return check_text(name, "by")
+
+
+def check_timeout(seconds: float | None) -> float:
+    """How long to wait; None is for ever."""
+    if seconds is None:
+        return float("inf")
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds >= 0:
+        raise Invalid(f"the timeout is {seconds!r}", hint="give seconds from 0, or none to wait for ever")
+    return seconds
 
 
 class Ring:
@@ -44,7 +62,7 @@ class Local:
 
     def acting_as(self, name: str) -> Local:
         """The same engine for a caller of another name."""
-        return Local(self.engine, Caller(name, self.caller.owner))
+        return Local(self.engine, Caller(author(name), self.caller.owner))
 
     def position(self, scope: str) -> int:
         """The newest rev of a scope, now."""

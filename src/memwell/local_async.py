@@ -14,7 +14,7 @@ from memwell import ops
 from memwell.engine import Engine
 from memwell.engine.guard import Caller
 from memwell.errors import Busy
-from memwell.local import POLL_S
+from memwell.local import POLL_S, author
 from memwell.ops import Op
 from memwell.store import Progress
 
@@ -51,7 +51,7 @@ class AsyncLocal:
 
     def acting_as(self, name: str) -> AsyncLocal:
         """The same engine for a caller of another name."""
-        return AsyncLocal(self.engine, Caller(name, self.caller.owner), self._pool)
+        return AsyncLocal(self.engine, Caller(author(name), self.caller.owner), self._pool)
 
     async def apply(self, op: Op[R], *, progress: Progress | None = None) -> R:
         """Await the op. Cancelling stops the waiting, not the write."""

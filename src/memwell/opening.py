@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from memwell.config import Options, Settings, default_author, settings_from
 from memwell.engine import Engine
 from memwell.engine.guard import Caller
-from memwell.local import Local
+from memwell.local import Local, author
 from memwell.memory import Store
 from memwell.store import Backend, backend_for
 
@@ -49,7 +49,7 @@ def _backend(url: Any, settings: Settings) -> Backend:
 
 
 def _owner(by: str | None) -> Caller:
-    return Caller(by or default_author(), owner=True)
+    return Caller(default_author() if by is None else author(by), owner=True)
 
 
 class Opening:

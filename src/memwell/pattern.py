@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from memwell.codec import check_text
 from memwell.errors import Invalid
 
 EVERYTHING = "*"
@@ -38,7 +39,7 @@ def compiled(text: str) -> Pattern:
     """The pattern for this text; refuses what is not one."""
     if not isinstance(text, str) or not 1 <= len(text) <= MAX_CHARS:
         raise Invalid(f"a pattern is text of 1 to {MAX_CHARS} characters", hint="use * for every key")
-    return Pattern(text)
+    return Pattern(check_text(text, "a pattern"))
 
 
 def after_prefix(prefix: str) -> str | None:

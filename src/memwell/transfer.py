@@ -11,8 +11,8 @@ from typing import IO, Any
 import msgspec
 
 from memwell import ops
-from memwell.codec import to_json
-from memwell.errors import Corrupt, Invalid, Unavailable
+from memwell.codec import check_text, to_json
+from memwell.errors import Corrupt, Invalid, NotFound, Unavailable
 from memwell.parts import flush, flush_folder, part_file
 from memwell.scope import canonical
 from memwell.store import Progress
@@ -42,7 +42,7 @@ def export(apply: Apply, path: str, scope: str | None, progress: Progress | None
     """Write the live entries of one scope, or of all; the file has its name only once it is complete."""
     if path == STDIO:
         return _write(apply, sys.stdout.buffer, scope, progress)
-    target = Path(path).expanduser().absolute()
+    target = Path(check_text(path, "a path")).expanduser().absolute()
     try:
         with part_file(target) as part:
             with part.open("wb") as out:
@@ -91,7 +91,7 @@ def load(apply: Apply, path: str, replace: bool, progress: Progress | None) -> L
     """Read an export. The checksum is verified before the first entry is written."""
     try:
         if path != STDIO:
-            with Path(path).expanduser().open("rb") as source:
+            with Path(check_text(path, "a path")).expanduser().open("rb") as source:
                 return _load(apply, source, replace, progress)
         import shutil
         import tempfile
@@ -99,6 +99,8 @@ def load(apply: Apply, path: str, replace: bool, progress: Progress | None) -> L
         with tempfile.TemporaryFile() as spool:
             shutil.copyfileobj(sys.stdin.buffer, spool)
             return _load(apply, spool, replace, progress)
+    except FileNotFoundError:
+        raise NotFound(f"there is no file {path}", hint="check the path") from None
     except OSError as error:
         raise Unavailable(f"{path} can't be read: {error.strerror}", hint="check the path") from None
 

@@ -56,12 +56,6 @@ class Root(Group):
             with formatter.section(title):
                 formatter.write_dl([(f"{name:<10}", about) for name, (_, about) in section.items()])
 
-    def invoke(self, ctx: click.Context) -> Any:
-        result = super().invoke(ctx)
-        if sys.stdout is not None:
-            sys.stdout.flush()  # here, where a closed pipe is still handled
-        return result
-
     def main(
         self,
         args: Sequence[str] | None = None,

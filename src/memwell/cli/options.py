@@ -133,10 +133,10 @@ def store_file(url: str) -> Path | None:
     """The file of a store, or None where a store is not a file."""
     from pathlib import Path
 
-    scheme, colon, rest = url.partition(":")
-    if not colon or len(scheme) == 1 or "/" in scheme:
-        return Path(url).expanduser().absolute()
-    return Path(rest).expanduser().absolute() if scheme.lower() == "sqlite" else None
+    from memwell.store import kind_of
+
+    kind, path = kind_of(url)
+    return Path(path).expanduser().absolute() if kind == "sqlite" else None
 
 
 def open_store(*, must_exist: bool = False) -> Store:

@@ -28,6 +28,7 @@ def export(file: str, scope: str | None) -> None:
     with open_store(must_exist=True) as store, show.progress("export") as progress:
         count = store.export(file, scope=scope, progress=progress)
     if file == STDIO:
+        sys.stdout.flush()  # before it is said to be done
         show.say(f"exported {show.counted(count, 'entry')}")
     else:
         show.result({"exported": count, "file": file}, f"exported {show.counted(count, 'entry')} to {show.name(file)}")

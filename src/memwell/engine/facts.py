@@ -169,7 +169,7 @@ def history(op: ops.History, context: Context) -> ReadJob[list[Event]]:
 def revert(op: ops.Revert, context: Context) -> WriteJob[Entry]:
     key = check_key(op.key, context.settings)
     if op.version is None:
-        raise Invalid("revert needs the version to go back to", hint="history() lists them")
+        raise Invalid("revert needs the version to go back to", hint="its history lists them")
     check_number(op.version, "version", 1)
     check_number(op.if_version, "if_version", 0)
 
@@ -179,7 +179,7 @@ def revert(op: ops.Revert, context: Context) -> WriteJob[Entry]:
             (old.data for old in view.past(op.scope, SHAPE, key, now) if old.version == op.version and old.data), None
         )
         if data is None:
-            raise NotFound(f"{key!r} has no version {op.version} with a value", hint="history() lists what is kept")
+            raise NotFound(f"{key!r} has no version {op.version} with a value", hint="its history lists what is kept")
         put = Put(op.scope, SHAPE, key, data, now, None, context.caller.name, "fact.revert", op.if_version)
         return to_entry(_put(view, put))
 

@@ -21,7 +21,8 @@ def delete_scope(op: ops.DeleteScope, context: Context) -> WriteJob[int]:
 
 def scopes(op: ops.Scopes, context: Context) -> ReadJob[list[str]]:  # noqa: ARG001
     check_number(op.limit, "limit", 1)
-    return lambda view: view.scopes(op.after or "", op.limit, clock.now())
+    after = "" if op.after is None else codec.check_text(op.after, "after")
+    return lambda view: view.scopes(after, op.limit, clock.now())
 
 
 def stats(op: ops.GetStats, context: Context) -> ReadJob[Stats]:  # noqa: ARG001
@@ -104,6 +105,7 @@ def _to_put(line: Line, context: Context) -> Put:
     scope, key = canonical(line.scope), check_key(line.key, context.settings)
     data, _ = codec.encode(line.value, context.settings.max_value_bytes)
     times = (line.updated, line.expires)
+    codec.check_text(line.by, "by")
     return Put(scope, line.shape, key, data, *times, line.by, "fact.load", None, line.version, line.created)
 
 
@@ -131,4 +133,4 @@ def describe(op: ops.Describe, context: Context) -> dict[str, Any]:  # noqa: ARG
 
 
 def backup(op: ops.Backup, context: Context) -> int:
-    return context.backend.backup(op.path, context.progress)
+    return context.backend.backup(codec.check_text(op.path, "a path"), context.progress)

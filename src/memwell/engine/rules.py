@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from memwell import clock
+from memwell.codec import check_text
 from memwell.config import Settings
 from memwell.errors import Invalid, TooLarge
 from memwell.pattern import compiled
@@ -62,9 +63,7 @@ def bounded(items: Iterable[T], name: str, settings: Settings) -> list[T]:
 
 def wanted(prefix: object, pattern: str | None) -> tuple[Callable[[str], bool] | None, str]:
     """A test for keys, or None where the range of keys says it all; and the literal prefix that bounds the range."""
-    if prefix is not None and not isinstance(prefix, str):
-        raise Invalid(f"a prefix is text, not {type(prefix).__name__}")
-    start = prefix or ""
+    start = "" if prefix is None else check_text(prefix, "a prefix")
     if pattern is None:
         return None, start
     glob = compiled(pattern)

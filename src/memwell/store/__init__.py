@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-from memwell.codec import digest
+from memwell.codec import check_text, digest
 from memwell.config import Settings
 from memwell.errors import Invalid, Unsupported
 from memwell.types import Health
@@ -188,20 +188,27 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
 _PLANNED = {"postgresql", "postgres", "redis", "rediss", "valkey", "http", "https", "unix", "s3"}
 
 
+def kind_of(url: str) -> tuple[str, str]:
+    """The kind of store that a URL names, and the rest of it: for `sqlite`, the path of its file."""
+    if not url:
+        raise Invalid("the store has no name", hint="give a path such as memory.db, or :memory:")
+    scheme = _SCHEME.match(check_text(url, "a store"))
+    if url == ":memory:":
+        return "ram", ""
+    return (scheme[1].lower(), url[scheme.end() :]) if scheme else ("sqlite", url)
+
+
 def backend_for(url: str, settings: Settings) -> Backend:
     """The backend that a path or URL names."""
-    if not isinstance(url, str) or not url or "\0" in url:
-        raise Invalid(f"{url!r} is not a store", hint="give a path such as memory.db, or :memory:")
-    scheme = _SCHEME.match(url)
-    name = scheme[1].lower() if scheme else "sqlite"
-    if url == ":memory:" or name == "ram":
+    name, rest = kind_of(url)
+    if name == "ram":
         from memwell.store.ram import Ram
 
         return Ram()
     if name == "sqlite":
         from memwell.store.sqlite import Sqlite
 
-        return Sqlite(url[scheme.end() :] if scheme else url, settings)
+        return Sqlite(rest, settings)
     if name in _PLANNED:
         raise Unsupported(f"this version of Memwell has no {name} backend", hint="use a file path, or :memory:")
     raise Invalid(

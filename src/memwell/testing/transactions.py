@@ -73,6 +73,15 @@ class TransactionTests:
         assert [event.rev for event in driver.changes(first.rev)] == [second.rev]
         assert driver.position().rev >= second.rev > first.rev
 
+    @promise("store:rollback", "watch:resume")
+    def test_a_failing_job_is_nothing_that_a_watcher_could_have_missed(self, driver: Driver) -> None:
+        seen = driver.made()
+        with pytest.raises(Stop):
+            driver.backend.write(_fails_after_a_put, WAIT)
+        driver.erase()
+        assert driver.position().horizon <= seen.rev
+        assert [event.op for event in driver.changes(seen.rev)] == ["scope.delete"]
+
     @promise("store:transaction")
     def test_a_job_sees_its_own_writes(self, driver: Driver) -> None:
         def job(view: Write) -> tuple[Any, ...]:

@@ -52,6 +52,7 @@ class Sqlite:
         self.poke: Callable[[], None] = _idle
         self._closed = False
         self._sweep_cursor = 0
+        self._log_suspect = False
         self.begin_process()
         prepare(self.path)
         try:
@@ -157,6 +158,8 @@ class Sqlite:
         self._commits.submit(job, wait, single, done)
 
     def _alone(self, job: WriteJob[T], single: bool, wait: float) -> T:
+        if self._log_suspect:
+            self._translated(self._make_safe)
         if single:
             try:
                 return job(self._mine())
@@ -197,12 +200,22 @@ class Sqlite:
     def _wait_for_disk(self) -> None:
         """As a commit with synchronous=FULL does at its end. A log that is gone was moved into the file and synced."""
         if self.settings.durability == "full":
+            self._make_safe()
             with suppress(FileNotFoundError):
                 log = os.open(f"{self.path}-wal", os.O_RDONLY | os.O_CLOEXEC)
                 try:
                     flush(log)
+                except OSError:
+                    self._log_suspect = True
+                    raise
                 finally:
                     os.close(log)
+
+    def _make_safe(self) -> None:
+        """After a failed sync the next one may succeed without having written anything: trust only the file itself."""
+        if self._log_suspect:
+            upkeep.checkpoint_whole(self._mine().connection)
+            self._log_suspect = False
 
     def _patiently(self, attempt: Callable[[], T], wait: float) -> T:
         def once_more() -> T:

@@ -47,15 +47,22 @@ class Alarm:
 class Ticket:
     """A queued job and what became of it."""
 
-    __slots__ = ("alarm", "committed", "deadline", "done", "error", "finished", "job", "next", "result", "single")
+    __slots__ = (
+        "alarm", "committed", "deadline", "done", "error", "finished", "job", "next", "number", "result", "single",
+    )  # fmt: skip
 
     def __init__(self, job: WriteJob[Any], single: bool, deadline: float, done: Done | None = None) -> None:
         self.job, self.single, self.deadline, self.done = job, single, deadline, done
         self.result: Any = None
         self.error: BaseException | None = None
         self.committed = self.finished = False
+        self.number = 0  # of the commit that it was part of
         self.next: Ticket | None = None  # to be woken by this one
         self.alarm = Alarm()
+
+    def settled(self) -> bool:
+        """Whether it was run, with whatever outcome."""
+        return self.committed or self.error is not None
 
     def run(self, how: Callable[[WriteJob[Any]], Any], fatal: type[Exception] | tuple[()] = ()) -> None:
         """Keep what the job gives or raises; a `fatal` error is the group's, not the job's."""
@@ -115,7 +122,10 @@ class Commits:
             if not self._crowd and not self._queue and self._lead.acquire(blocking=False):
                 return self._alone(job, single, wait)  # type: ignore[no-any-return]
         finally:
-            self._let_go()
+            try:
+                self._let_go()
+            finally:
+                self._let_go()
         if wait <= 0:
             raise Busy("another writer is at work")
         return self._queued(Ticket(job, single, time.monotonic() + wait))  # type: ignore[no-any-return]
@@ -149,54 +159,57 @@ class Commits:
 
         False if there was nothing to do here: somebody else leads, or has taken all there was.
         """
-        try:
-            return self._lead.acquire(blocking=False) and self._lead_group()
-        finally:
-            self._let_go()
-
-    def _lead_group(self) -> bool:
         group: list[Ticket] = []
         try:
-            try:
+            if self._lead.acquire(blocking=False):
                 self._gather(group)
                 if group:
                     self._crowd = CROWD if len(group) > 1 else max(0, self._crowd - 1)
                     self._together(group)
-            finally:
-                number = self._flush.commit() if any(ticket.committed for ticket in group) else 0
-                self._queue.extendleft(
-                    ticket for ticket in reversed(group) if not ticket.committed and not ticket.error
-                )
-                self._let_go()
         finally:
-            self._tell(group, number)
+            # Twice, because one interrupt can cut short only one of them; whatever has been done is not done again.
+            try:
+                self._conclude(group)
+            finally:
+                self._conclude(group)
         return bool(group)
 
     def _gather(self, group: list[Ticket]) -> None:
         while self._queue and len(group) < MAX_GROUP:
             group.append(self._queue.popleft())
 
-    def _tell(self, group: list[Ticket], number: int) -> None:
+    def _conclude(self, group: list[Ticket]) -> None:
+        """Put back what was not run, let the next lead, and when the disk has the rest, tell those who wait."""
+        if self._leads():
+            number = self._flush.commit() if any(ticket.committed for ticket in group) else 0
+            for ticket in reversed(group):
+                if not ticket.settled() and ticket not in self._queue:
+                    self._queue.appendleft(ticket)
+                ticket.number = number
+            self._let_go()
+        if group:
+            self._tell([ticket for ticket in group if ticket.settled() and not ticket.finished])
+
+    def _tell(self, group: list[Ticket]) -> None:
         try:
-            if number:
-                self._flush.wait(number)
+            for ticket in group[:1]:
+                self._flush.wait(ticket.number)
         except OSError as error:
             for ticket in group:
                 ticket.error = Unavailable(
                     f"the disk failed while the write was being made safe: {error.strerror}",
                     hint="it may or may not be kept: read it back",
                 )
-        last: Ticket | None = None
+        first: Ticket | None = None
         for ticket in reversed(group):
-            if not ticket.finished and (ticket.committed or ticket.error):
-                ticket.finished = True
-                if ticket.done is None:
-                    ticket.next, last = last, ticket
-                else:
-                    ticket.done(ticket.result, ticket.error)
+            if ticket.done is None:
+                ticket.next, first = first, ticket
+            else:
+                ticket.done(ticket.result, ticket.error)
+            ticket.finished = True
         # Only the first is woken, and each wakes the next: woken all at once, they would fight for the interpreter.
-        if last is not None:
-            last.alarm.ring()
+        if first is not None:
+            first.alarm.ring()
 
     def _let_go(self) -> None:
         """If this thread leads, stop leading and wake the next in the queue."""

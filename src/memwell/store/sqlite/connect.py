@@ -20,7 +20,7 @@ T = TypeVar("T")
 APPLICATION_ID = 0x4D574C31  # "MWL1"
 SCHEMAS = (1,)
 CLOSED = (apsw.ConnectionClosedError, apsw.CursorClosedError)  # by another thread that forks
-DRIVER = (apsw.Error, UnicodeDecodeError)  # what reading and writing can raise that is not ours
+DRIVER = (apsw.Error, UnicodeDecodeError, OSError)  # what reading and writing can raise that is not ours
 _SLEEP_FIRST, _SLEEP_MOST = 0.0005, 0.01
 _PRAGMAS = """
 PRAGMA secure_delete = FAST; PRAGMA cache_size = -32000; PRAGMA temp_store = MEMORY; PRAGMA fullfsync = ON
@@ -34,6 +34,10 @@ def _nothing() -> None:
 def translate(error: Exception, path: str) -> MemwellError:
     """A driver's error as one of ours, with what to do next."""
     match error:
+        case OSError():
+            return Unavailable(
+                f"the disk that holds {path} failed: {error.strerror}", hint="check the disk, then retry"
+            )
         case UnicodeDecodeError():
             return Corrupt(
                 f"{path} holds text that is damaged: {error}", hint="run 'memwell check', then restore a backup"
@@ -92,16 +96,17 @@ def connect(path: str, settings: Settings, wait: float) -> apsw.Connection:
     """A connection with the settings of this store."""
     connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
     try:
-        patiently(lambda: _configure(connection, settings), wait, path)
+        patiently(lambda: _configure(connection, settings, path), wait, path)
     except BaseException:
         connection.close()
         raise
     return connection
 
 
-def _configure(connection: apsw.Connection, settings: Settings) -> None:
+def _configure(connection: apsw.Connection, settings: Settings, path: str) -> None:
     mode = connection.pragma("journal_mode")
     if mode != "wal":
+        _check_ours(connection, path)  # before the file is changed
         mode = connection.pragma("journal_mode", "wal")
     if mode != "wal":
         raise Unsupported(f"this file system gives no write-ahead log (journal mode {mode})", hint="use a local disk")
@@ -116,8 +121,8 @@ def migrate(connection: apsw.Connection, wait: float, path: str) -> None:
         # The file itself says what it is from the start, not only its log: without the log it must not pass for new.
         with suppress(apsw.Error):
             connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
-    elif connection.pragma("application_id") != APPLICATION_ID:
-        raise _foreign(path)
+    else:
+        _check_ours(connection, path)
 
 
 def _upgrade(connection: apsw.Connection, path: str) -> None:
@@ -128,8 +133,7 @@ def _upgrade(connection: apsw.Connection, path: str) -> None:
                 f"{path} has schema {found}; this version of Memwell knows up to {SCHEMAS[-1]}",
                 hint="upgrade Memwell: pip install -U memwell",
             )
-        if not found and connection.execute("SELECT count(*) FROM sqlite_schema").get:
-            raise _foreign(path)
+        _check_ours(connection, path)
         if not found and Path(path).stat().st_size > connection.pragma("page_size"):
             raise Corrupt(f"{path} has data but no tables: its log is missing", hint="restore a backup")
         for number in SCHEMAS:
@@ -153,8 +157,11 @@ def schema() -> list[tuple[str, str, str]]:
     return list(connection.execute("SELECT type, name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'"))
 
 
-def _foreign(path: str) -> Invalid:
-    return Invalid(f"{path} is an SQLite file of another program", hint="choose another path for the memory")
+def _check_ours(connection: apsw.Connection, path: str) -> None:
+    """A file that is not empty must carry our mark."""
+    empty = not connection.execute("SELECT count(*) FROM sqlite_schema").get
+    if connection.pragma("application_id") != (0 if empty else APPLICATION_ID):
+        raise Invalid(f"{path} is an SQLite file of another program", hint="choose another path for the memory")
 
 
 def transact(connection: apsw.Connection, work: Callable[[], T], committed: Callable[[], None] = _nothing) -> T:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from errno import EIO
 from typing import NamedTuple
 
 import apsw
@@ -74,6 +75,13 @@ def checkpoint(connection: apsw.Connection, restart: bool = False) -> None:
             connection.wal_checkpoint(mode=mode)
         except apsw.Error:
             return  # somebody is in the way, or the disk is full: the log keeps everything, the next turn tries again
+
+
+def checkpoint_whole(connection: apsw.Connection) -> None:
+    """Move all of the log into the file, or raise."""
+    logged, moved = connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_RESTART)
+    if moved < logged:
+        raise OSError(EIO, "the log could not be moved into the file")
 
 
 def close(connection: apsw.Connection, patience: float) -> None:

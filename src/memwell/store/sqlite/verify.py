@@ -68,7 +68,7 @@ def _structure(rows: Rows) -> Iterator[Damage]:
     try:
         for (line,) in rows.execute(f"PRAGMA integrity_check({_MOST_FILE_PROBLEMS})"):
             if line != "ok":
-                yield Damage(where="file", problem=line)
+                yield Damage(where="file", problem=" ".join(line.split()))
         expected = set(schema())
         found = set(rows.execute("SELECT type, name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'"))
         for kind, name, _ in expected ^ found:
@@ -124,7 +124,7 @@ def _verify(table: str, row: tuple[Any, ...]) -> Damage | None:
     scope, shape, key, version, stored, value, op, by, expires, at = row[:10]
     if value is None:
         return None
-    if stored != digest(scope, shape, key, op, by, at, expires, value):
+    if not isinstance(value, bytes) or stored != digest(scope, shape, key, op, by, at, expires, value):
         problem = "what is stored does not match its hash"
     else:
         try:

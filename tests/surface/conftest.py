@@ -1,0 +1,134 @@
+"""Two ways to run the command line: the installed script in a process of its own, and click's runner for breadth."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import struct
+import subprocess
+import sys
+import termios
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import pytest
+from click.testing import CliRunner
+
+import memwell
+from memwell.cli import cli
+
+SCRIPT = str(Path(sys.executable).with_name("memwell"))
+LIMIT_S = 60
+
+
+class Ran(NamedTuple):
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """The one document on stdout."""
+        assert self.out.count("\n") == 1, self
+        return msgspec.json.decode(self.out)
+
+    @property
+    def error(self) -> Any:
+        """The error that --json put on stderr."""
+        assert self.out == "", self
+        return msgspec.json.decode(self.err)["error"]
+
+
+Run = Callable[..., Ran]
+
+
+@pytest.fixture(autouse=True)
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The path of the store that every command of a test uses."""
+    path = str(tmp_path / "memory.db")
+    monkeypatch.setenv("MEMWELL_STORE", path)
+    monkeypatch.setenv("MEMWELL_AUTHOR", "tester")
+    for name in ("MEMWELL_DEBUG", "NO_COLOR", "PYTHONUNBUFFERED"):
+        monkeypatch.delenv(name, raising=False)
+    return path
+
+
+@pytest.fixture
+def run() -> Run:
+    """Run a command in this process."""
+
+    def call(*args: str, stdin: str | bytes | None = None) -> Ran:
+        result = CliRunner().invoke(cli, args, input=stdin, prog_name="memwell")
+        return Ran(result.exit_code, result.stdout, result.stderr)
+
+    return call
+
+
+@pytest.fixture
+def script() -> Run:
+    """Run the installed command in a process of its own."""
+
+    def call(*args: str, stdin: str = "", **options: Any) -> Ran:
+        done = subprocess.run(
+            [SCRIPT, *args], input=stdin, capture_output=True, text=True, timeout=LIMIT_S, check=False, **options
+        )
+        return Ran(done.returncode, done.stdout, done.stderr)
+
+    return call
+
+
+@pytest.fixture
+def start() -> Callable[..., subprocess.Popen[str]]:
+    """Start the installed command and let it run."""
+
+    def call(*args: str, **options: Any) -> subprocess.Popen[str]:
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True} | options
+        return subprocess.Popen([SCRIPT, *args], **pipes)
+
+    return call
+
+
+@pytest.fixture
+def terminal() -> Callable[..., tuple[int, str]]:
+    """Run the installed command on a terminal of its own; the exit code and all that appeared on it."""
+
+    def call(*args: str, columns: int = 80) -> tuple[int, str]:
+        ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        sized = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+        process = subprocess.Popen([SCRIPT, *args], stdin=theirs, stdout=theirs, stderr=theirs, env=sized)
+        os.close(theirs)
+        shown = b""
+        while chunk := _read(ours):
+            shown += chunk
+        os.close(ours)
+        return process.wait(LIMIT_S), shown.decode().replace("\r\n", "\n")
+
+    return call
+
+
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 65536)
+    except OSError:  # the other end is closed
+        return b""
+
+
+@pytest.fixture
+def filled(store: str) -> str:
+    """A store that holds something."""
+    with memwell.open(store, by="ann") as opened:
+        mem = opened.scope(agent="support")
+        mem.set("config", {"theme": "dark", "max_retries": 3})
+        mem.set("config", {"theme": "light"})
+        mem.set("counter", 1)
+        mem.set("counter", 2)
+        mem.set("session-token", "abc123")
+        mem.set("cache.a", [1])
+        opened.shared().set("motd", "hi")
+    return store
