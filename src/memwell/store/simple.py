@@ -307,8 +307,10 @@ class Simple:
         return self._revs[scope]
 
     def _next(self, scope: str) -> int:
-        self._revs[scope] = self._rev(scope) + 1
-        return self._revs[scope]
+        last = self._rev(scope)
+        self._undo.append(lambda: self._revs.__setitem__(scope, last))
+        self._revs[scope] = last + 1
+        return last + 1
 
     # Upkeep
 
