@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime
 
 from memwell import clock
@@ -27,11 +26,10 @@ class Instant:
 
     def cell(self, view: Read, scope: str, shape: str, key: str) -> Cell | None:
         """The cell that was current; a value that has expired since is gone from the past too."""
-        changes = view.past(scope, shape, key, clock.now())
         oldest = None
-        for change in changes:
+        for change in view.past(scope, shape, key, clock.now()):
             if (change.rev if self._by_rev else change.at) <= self._bound:
-                return None if change.data is None else _cell(change, changes)
+                return None if change.data is None else _cell(change, change.data)
             oldest = change
         self._refuse_forgotten(view, scope, oldest)
         return None
@@ -49,26 +47,6 @@ class Instant:
             )
 
 
-def _cell(change: Change, older: Iterator[Change]) -> Cell:
-    assert change.data is not None
-    return Cell(
-        change.key,
-        change.data,
-        change.version,
-        change.rev,
-        _created(change, older),
-        change.at,
-        change.expires,
-        change.by,
-    )
-
-
-def _created(change: Change, older: Iterator[Change]) -> int:
-    """When the key was made: the first of the writes before which it was absent."""
-    created = change.at
-    for before in older:
-        deleted = before.data is None and before.expires is None  # what expired has no data now, but may have had then
-        if deleted or (before.expires is not None and before.expires <= created):
-            break
-        created = before.at
-    return created
+def _cell(change: Change, data: bytes) -> Cell:
+    times = (change.created, change.at, change.expires)
+    return Cell(change.key, data, change.version, change.rev, *times, change.by)

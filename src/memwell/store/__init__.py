@@ -45,6 +45,7 @@ class Change(NamedTuple):
     at: int
     expires: int | None
     by: str
+    created: int
     prev: int | None = None  # the rev of the same key's write before, kept or not
 
 

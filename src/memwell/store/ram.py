@@ -160,7 +160,7 @@ class Ram:
         created = put.created or (old.created if old else put.now)
         cell = Cell(put.key, put.data, version, self._next(), created, put.now, put.expires, put.by)
         self._set(held, row, cell, Change(
-            cell.rev, put.scope, put.shape, put.key, put.op, version, put.data, put.now, put.expires, put.by,
+            cell.rev, put.scope, put.shape, put.key, put.op, version, put.data, put.now, put.expires, put.by, created,
         ))  # fmt: skip
         return cell
 
@@ -181,7 +181,8 @@ class Ram:
         if cell is None or drop.if_version not in (None, cell.version):
             return False
         rev = self._next()
-        change = Change(rev, drop.scope, drop.shape, cell.key, drop.op, cell.version, None, drop.now, None, drop.by)
+        what, who = (drop.scope, drop.shape, cell.key, drop.op, cell.version, None), (drop.by, cell.created)
+        change = Change(rev, *what, drop.now, None, *who)
         self._set(held, row, None, change)
         return True
 
@@ -194,7 +195,7 @@ class Ram:
         empty.floor = max([held.floor, *(row.version for row in held.rows.values())])
         empty.horizon, empty.horizon_at = self.position(scope).rev, now
         self._scopes[scope] = empty
-        empty.events.append(Change(self._next(), scope, "scope", "", op, 0, None, now, None, by))
+        empty.events.append(Change(self._next(), scope, "scope", "", op, 0, None, now, None, by, now))
         self._undo.append(lambda: self._scopes.__setitem__(scope, held))
         return live
 

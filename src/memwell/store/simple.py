@@ -69,7 +69,8 @@ def _cell(doc: Doc, data: bytes) -> Cell:
 
 def _change(scope: str, shape: str, doc: Doc, now: int) -> Change:
     data = doc.data(now)
-    return Change(doc.rev, scope, shape, doc.key, doc.op, doc.version, data, doc.at, doc.expires, doc.by, doc.prev)
+    what, when = (scope, shape, doc.key, doc.op, doc.version, data), (doc.at, doc.expires)
+    return Change(doc.rev, *what, *when, doc.by, doc.created, doc.prev)
 
 
 class Simple:

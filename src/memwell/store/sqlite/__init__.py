@@ -8,6 +8,7 @@ import time
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
+from errno import EIO
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -214,7 +215,11 @@ class Sqlite:
     def _make_safe(self) -> None:
         """After a failed sync the next one may succeed without having written anything: trust only the file itself."""
         if self._log_suspect:
-            upkeep.checkpoint_whole(self._mine().connection)
+            connection = self._mine().connection
+            try:
+                patiently(lambda: upkeep.checkpoint_whole(connection), self.settings.busy_timeout, self.path)
+            except (apsw.Error, Busy) as error:
+                raise OSError(EIO, f"the log could not be moved into the file: {error}") from None
             self._log_suspect = False
 
     def _patiently(self, attempt: Callable[[], T], wait: float) -> T:

@@ -9,10 +9,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import apsw
 
+from memwell.codec import digest
 from memwell.config import Settings
 from memwell.errors import Busy, Corrupt, Invalid, MemwellError, Unavailable, Unsupported
 
@@ -78,6 +79,10 @@ def patiently(attempt: Callable[[], T], wait: float, path: str) -> T:
         longest = min(longest * 2, _SLEEP_MOST)
 
 
+def _digest(*columns: Any) -> bytes:
+    return digest(*columns)
+
+
 def prepare(path: str) -> None:
     """Make the file with 0600 in a folder with 0700 before SQLite sees it; what exists keeps its mode."""
     file = Path(path)
@@ -95,6 +100,7 @@ def prepare(path: str) -> None:
 def connect(path: str, settings: Settings, wait: float) -> apsw.Connection:
     """A connection with the settings of this store."""
     connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
+    connection.create_scalar_function("memwell_digest", _digest, 8, deterministic=True)
     try:
         patiently(lambda: _configure(connection, settings, path), wait, path)
     except BaseException:

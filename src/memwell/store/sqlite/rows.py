@@ -144,10 +144,12 @@ class Rows:
         rev = self.position(scope).rev + 1
         self.execute(sql.ERASE_EVENTS, (scope,))
         self.execute("DELETE FROM cells WHERE scope = ?", (scope,))
-        self.forget(scope, floor, newest, now)
+        self.execute("DELETE FROM events WHERE rev = (SELECT deleted FROM scopes WHERE scope = ?)", (scope,))
+        self.forget(scope, floor, newest, now, rev)
         self.execute(sql.DELETED_SCOPE, (rev, scope, now, by, op))
         return int(live)
 
-    def forget(self, scope: str, floor: int, horizon: int, at: int) -> None:
+    def forget(self, scope: str, floor: int, horizon: int, at: int, deleted: int | None = None) -> None:
         """Remember what a scope must not lose when its rows go."""
-        self.execute(sql.FORGET, (scope, floor, horizon, at))
+        self.execute(sql.FORGET, (scope, floor, horizon, at, deleted))
+        self.execute(sql.SEAL_SCOPE, (scope,))

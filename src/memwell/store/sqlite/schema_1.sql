@@ -4,7 +4,7 @@ CREATE TABLE cells(
   scope TEXT NOT NULL, shape TEXT NOT NULL, key TEXT NOT NULL,
   version INTEGER NOT NULL, rev INTEGER NOT NULL,
   created INTEGER NOT NULL, updated INTEGER NOT NULL, expires INTEGER,
-  "by" TEXT NOT NULL, op TEXT NOT NULL, digest BLOB, value BLOB,
+  "by" TEXT NOT NULL, op TEXT NOT NULL, digest BLOB NOT NULL, value BLOB,
   PRIMARY KEY(scope, shape, key)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX cells_expires ON cells(expires) WHERE expires IS NOT NULL;
@@ -15,24 +15,26 @@ CREATE TABLE events(
   rev INTEGER PRIMARY KEY,
   scope TEXT NOT NULL, shape TEXT NOT NULL, key TEXT NOT NULL,
   version INTEGER NOT NULL, prev INTEGER,
-  at INTEGER NOT NULL, expires INTEGER,
-  "by" TEXT NOT NULL, op TEXT NOT NULL, digest BLOB, value BLOB
+  created INTEGER NOT NULL, at INTEGER NOT NULL, expires INTEGER,
+  "by" TEXT NOT NULL, op TEXT NOT NULL, digest BLOB NOT NULL, value BLOB
 ) STRICT;
 CREATE INDEX events_expires ON events(expires) WHERE expires IS NOT NULL AND value IS NOT NULL;
 
 -- What outlives the rows of a scope: the highest version, the newest rev and the latest time that were forgotten.
 CREATE TABLE scopes(
-  scope TEXT PRIMARY KEY, floor INTEGER NOT NULL, horizon INTEGER NOT NULL, horizon_at INTEGER NOT NULL
+  scope TEXT PRIMARY KEY, floor INTEGER NOT NULL, horizon INTEGER NOT NULL, horizon_at INTEGER NOT NULL,
+  deleted INTEGER, -- the rev of the event that says when the scope was deleted
+  digest BLOB NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 -- The event is written by the statement that writes the cell, so that one autocommit statement is a whole write.
 CREATE TRIGGER cells_insert AFTER INSERT ON cells BEGIN
   INSERT INTO events VALUES(new.rev, new.scope, new.shape, new.key, new.version, NULL,
-    new.updated, new.expires, new."by", new.op, new.digest, new.value);
+    new.created, new.updated, new.expires, new."by", new.op, new.digest, new.value);
 END;
 CREATE TRIGGER cells_update AFTER UPDATE ON cells WHEN new.rev <> old.rev BEGIN
   INSERT INTO events VALUES(new.rev, new.scope, new.shape, new.key, new.version, old.rev,
-    new.updated, new.expires, new."by", new.op, new.digest, new.value);
+    new.created, new.updated, new.expires, new."by", new.op, new.digest, new.value);
 END;
 
 -- For people who open the file.

@@ -45,7 +45,10 @@ ON CONFLICT(scope, shape, key) DO UPDATE SET
 {_RETURNING}
 """
 
-_TOMBSTONE = 'value = NULL, digest = NULL, expires = NULL, updated = ?1, "by" = ?2, op = ?3'
+_TOMBSTONE = """
+value = NULL, digest = memwell_digest(cells.scope, cells.shape, cells.key, ?3, ?2, ?1, NULL, x''), expires = NULL,
+updated = ?1, "by" = ?2, op = ?3
+"""
 _LIVE_AT_1 = "value IS NOT NULL AND (expires IS NULL OR expires > ?1)"
 DROP = f"""
 UPDATE cells SET {_TOMBSTONE}, rev = {_NEXT_REV}
@@ -59,7 +62,8 @@ WHERE cells.scope = ?4 AND cells.shape = ?5 AND cells.key = n.key
 """
 
 _CHANGE = """
-SELECT rev, scope, shape, key, op, version, CASE WHEN expires <= ? THEN NULL ELSE value END, at, expires, "by", prev
+SELECT rev, scope, shape, key, op, version, CASE WHEN expires <= ? THEN NULL ELSE value END,
+  at, expires, "by", created, prev
 """
 EVENT = f"{_CHANGE} FROM events WHERE rev = ?"
 CHANGES = f"{_CHANGE} FROM events WHERE scope = ? AND rev > ? ORDER BY rev LIMIT ?"
@@ -72,12 +76,15 @@ WITH RECURSIVE chain(rev) AS (
 DELETE FROM events WHERE rev IN (SELECT rev FROM chain)
 """
 DELETED_SCOPE = """
-INSERT INTO events(rev, scope, shape, key, version, at, "by", op) VALUES (?, ?, 'scope', '', 0, ?, ?, ?)
+INSERT INTO events(rev, scope, shape, key, version, created, at, "by", op, digest)
+VALUES (?1, ?2, 'scope', '', 0, ?3, ?3, ?4, ?5, memwell_digest(?2, 'scope', '', ?5, ?4, ?3, NULL, x''))
 """
+SCOPE_DIGEST = "memwell_digest(scope, 'scopes', '', floor, deleted, horizon, horizon_at, x'')"
+SEAL_SCOPE = f"UPDATE scopes SET digest = {SCOPE_DIGEST} WHERE scope = ?"
 FORGET = """
-INSERT INTO scopes(scope, floor, horizon, horizon_at) VALUES (?1, ?2, ?3, ?4)
+INSERT INTO scopes(scope, floor, horizon, horizon_at, deleted, digest) VALUES (?1, ?2, ?3, ?4, ?5, x'')
 ON CONFLICT(scope) DO UPDATE SET floor = max(floor, excluded.floor), horizon = max(horizon, excluded.horizon),
-  horizon_at = max(horizon_at, excluded.horizon_at)
+  horizon_at = max(horizon_at, excluded.horizon_at), deleted = coalesce(excluded.deleted, deleted)
 """
 
 

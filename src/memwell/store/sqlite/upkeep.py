@@ -11,11 +11,12 @@ import apsw
 from memwell.store.sqlite.rows import Rows
 
 _EXPIRED_CELLS = """
-UPDATE cells SET value = NULL, digest = NULL, expires = NULL
+UPDATE cells SET value = NULL, expires = NULL,
+  digest = memwell_digest(scope, shape, key, op, "by", updated, NULL, x'')
 WHERE (scope, shape, key) IN (SELECT scope, shape, key FROM cells WHERE expires <= ? LIMIT ?)
 """
 _EXPIRED_EVENTS = """
-UPDATE events SET value = NULL, digest = NULL
+UPDATE events SET value = NULL, digest = memwell_digest(scope, shape, key, op, "by", at, expires, x'')
 WHERE rev IN (SELECT rev FROM events WHERE expires <= ? AND value IS NOT NULL LIMIT ?)
 """
 _OLD_EVENTS = """

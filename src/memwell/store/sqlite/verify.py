@@ -11,6 +11,7 @@ from memwell.errors import Corrupt
 from memwell.store import Progress
 from memwell.store.sqlite.connect import DRIVER, schema
 from memwell.store.sqlite.rows import Rows
+from memwell.store.sqlite.sql import SCOPE_DIGEST
 from memwell.types import Damage, Health
 
 _PAGE = 500
@@ -22,9 +23,16 @@ _HASHED = f'{_NAME}, digest, value, op, "by", expires'
 _STORIES = {
     "the newest event of the cell is missing or differs from it": """
         SELECT c.scope, c.shape, c.key, c.version FROM cells AS c LEFT JOIN events AS e ON e.rev = c.rev
-        WHERE e.rev IS NULL OR (c.scope, c.shape, c.key, c.version, c."by", c.op, c.updated)
-            <> (e.scope, e.shape, e.key, e.version, e."by", e.op, e.at)
+        WHERE e.rev IS NULL OR (c.scope, c.shape, c.key, c.version, c."by", c.op, c.updated, c.created)
+            <> (e.scope, e.shape, e.key, e.version, e."by", e.op, e.at, e.created)
           OR (c.expires IS NOT e.expires OR c.digest IS NOT e.digest) AND coalesce(e.expires > {now}, 1)
+    """,
+    "the moment it was made does not follow from the write before": """
+        SELECT e.scope, e.shape, e.key, e.version FROM events AS e JOIN events AS p ON p.rev = e.prev
+        WHERE e.op NOT LIKE '%.load' AND e.created NOT IN (e.at, p.created)
+    """,
+    "what is remembered of the scope does not match its hash": f"""
+        SELECT scope, 'scope', '', 0 FROM scopes WHERE digest <> {SCOPE_DIGEST}
     """,
     "its version does not follow from the version before": """
         SELECT e.scope, e.shape, e.key, e.version FROM events AS e LEFT JOIN events AS p ON p.rev = e.prev
@@ -122,10 +130,11 @@ def _event(rows: Rows, select: str, rev: int) -> Iterator[Damage | None]:
 
 def _verify(table: str, row: tuple[Any, ...]) -> Damage | None:
     scope, shape, key, version, stored, value, op, by, expires, at = row[:10]
-    if value is None:
-        return None
-    if not isinstance(value, bytes) or stored != digest(scope, shape, key, op, by, at, expires, value):
+    data = b"" if value is None else value
+    if not isinstance(data, bytes) or stored != digest(scope, shape, key, op, by, at, expires, data):
         problem = "what is stored does not match its hash"
+    elif value is None:
+        return None
     else:
         try:
             decode(value)
