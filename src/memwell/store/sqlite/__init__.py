@@ -57,10 +57,7 @@ class Sqlite:
         self.begin_process()
         prepare(self.path)
         try:
-            migrate(self._mine().connection, settings.busy_timeout, self.path)
-        except DRIVER as error:
-            self.close()
-            raise translate(error, self.path) from None
+            self._calmly(lambda: migrate(self._mine().connection, self.path))
         except BaseException:
             self.close()
             raise
@@ -134,7 +131,7 @@ class Sqlite:
 
     @property
     def traits(self) -> Traits:
-        full = self._translated(lambda: self._mine().connection.pragma("synchronous")) >= 2
+        full = self._calmly(lambda: self._mine().connection.pragma("synchronous")) >= 2
         durability = "power-safe" if full else "crash-safe"
         return Traits("sqlite", inline=True, inline_writes=not full, shared=True, durability=durability)
 
@@ -232,6 +229,10 @@ class Sqlite:
 
         return self._translated(once_more)
 
+    def _calmly(self, work: Callable[[], T]) -> T:
+        """Even a look at the file can find it locked, while another process closes or recovers it."""
+        return self._patiently(work, self.settings.busy_timeout)
+
     def _translated(self, work: Callable[[], T]) -> T:
         try:
             return work()
@@ -260,16 +261,16 @@ class Sqlite:
         return swept.expired, swept.more
 
     def next_expiry(self) -> int | None:
-        return self._translated(lambda: upkeep.next_expiry(self._mine()))
+        return self._calmly(lambda: upkeep.next_expiry(self._mine()))
 
     def check(self, progress: Progress | None) -> Health:
-        return self._translated(lambda: verify.check(self._mine(), progress))
+        return self._calmly(lambda: verify.check(self._mine(), progress))
 
     def backup(self, path: str, progress: Progress | None) -> int:
-        return self._translated(lambda: inspect.backup(self._mine(), path, progress))
+        return self._calmly(lambda: inspect.backup(self._mine(), path, progress))
 
     def describe(self) -> dict[str, Any]:
-        return self._translated(lambda: inspect.describe(self._mine().connection, self.path))
+        return self._calmly(lambda: inspect.describe(self._mine().connection, self.path))
 
     def close(self) -> None:
         if not self._closed:

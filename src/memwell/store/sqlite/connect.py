@@ -120,10 +120,10 @@ def _configure(connection: apsw.Connection, settings: Settings, path: str) -> No
     list(connection.execute(_PRAGMAS))
 
 
-def migrate(connection: apsw.Connection, wait: float, path: str) -> None:
+def migrate(connection: apsw.Connection, path: str) -> None:
     """Bring the schema up to date, one number at a time, in one transaction."""
     if connection.pragma("user_version") != SCHEMAS[-1]:
-        patiently(lambda: _upgrade(connection, path), wait, path)
+        _upgrade(connection, path)
         # The file itself says what it is from the start, not only its log: without the log it must not pass for new.
         with suppress(apsw.Error):
             connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
