@@ -1,0 +1,1 @@
+"""Memwell measured beside its peers, in one interleaved run: `python -m bench`."""

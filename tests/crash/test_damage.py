@@ -1,0 +1,207 @@
+"""Damaged files: a typed error or a store that works, never a hang, never wrong data that `check` can't find."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import apsw
+import pytest
+
+import memwell
+from memwell.errors import Corrupt, Invalid, Unavailable, Unsupported
+
+from . import audit
+from .scale import scaled
+
+SCOPE = "agent:a/user:b"
+REFUSALS = (Corrupt, Invalid, Unavailable, Unsupported)
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store of a few dozen pages with everything in it."""
+    path = tmp_path_factory.mktemp("sound") / "memory.db"
+    with memwell.open(path, durability="fast", by="somebody") as store:
+        mem = store.scope(SCOPE)
+        for number in range(60):
+            mem.set(f"key-{number}", {"number": number, "text": "lorem ipsum " * (number % 20)})
+        for number in range(0, 60, 3):
+            mem.set(f"key-{number}", number, ttl=10**6)
+        for number in range(0, 60, 5):
+            mem.delete(f"key-{number}")
+        for number in range(0, 60, 10):
+            mem.set(f"key-{number}", "again", ttl=1e-6)
+            mem.set(f"key-{number}", "and again")
+        assert store.sweep() == 0
+        mem.set("large", "x" * 20_000)
+        for number in range(10):
+            store.scope(session=f"{number}").set("note", number)
+        store.scope(session="gone").set("note", 1)
+        store.scope(session="gone").delete_scope()
+    assert not Path(f"{path}-wal").exists()
+    return path
+
+
+@pytest.fixture
+def path(sound: Path, tmp_path: Path) -> Path:
+    """A copy to damage."""
+    return Path(shutil.copy(sound, tmp_path / "memory.db"))
+
+
+def use(path: Path) -> str:
+    """Open, read everything, check, write; what came of it. Nothing but our own errors may come out."""
+    try:
+        with memwell.open(path, busy_timeout=2) as store:
+            damage = store.check().damage
+            try:
+                for scope in store.scopes():
+                    mem = store.scope(scope)
+                    for entry in mem.entries():
+                        mem.history(entry.key)
+                mem = store.scope(SCOPE)
+                mem.set("key-1", "new")
+                mem.set_many({"key-2": 1, "another": 2})
+                mem.delete("key-4")
+                store.sweep()
+                store.stats()
+            except REFUSALS:
+                assert damage, "a call was refused, but check found nothing"
+                return "found"
+            return "found" if damage else "clean"
+    except REFUSALS as error:
+        audit.assert_helpful(error)
+        return "refused"
+
+
+def contents(path: Path) -> object:
+    try:
+        return audit.rows(path)
+    except (apsw.Error, UnicodeDecodeError):
+        return "unreadable"
+
+
+def flip(path: Path, place: int, bit: int) -> None:
+    with path.open("r+b") as file:
+        file.seek(place)
+        (byte,) = file.read(1)
+        file.seek(place)
+        file.write(bytes([byte ^ 1 << bit]))
+
+
+def test_a_flipped_bit_is_found_wherever_it_changes_anything(
+    sound: Path, tmp_path: Path, rng: random.Random, figure: Callable[[str], None]
+) -> None:
+    """What SQLite itself can't tell, our hashes must: if any stored row or the schema differs, `check` says so."""
+    original, size = contents(sound), sound.stat().st_size
+    outcomes: Counter[str] = Counter()
+    silent: list[str] = []
+    escaped: list[str] = []
+    for number in range(scaled(250, 6000)):
+        path = Path(shutil.copy(sound, tmp_path / f"{number}.db"))
+        place, bit = rng.randrange(size), rng.randrange(8)
+        flip(path, place, bit)
+        harmless = contents(path) == original
+        try:
+            outcome = use(path)
+        except Exception as error:  # noqa: BLE001 - all that escapes is listed, not just the first
+            outcome = f"escaped: {error!r}"
+            escaped.append(f"byte {place} bit {bit}: {error!r}")
+        outcomes[outcome + (" (harmless)" if harmless else "")] += 1
+        if outcome == "clean" and not harmless:
+            silent.append(f"byte {place} bit {bit}")
+        for file in tmp_path.glob(f"{number}.db*"):
+            file.unlink()
+    figure(f"flipped bits: {dict(sorted(outcomes.items()))}, not found: {len(silent)}")
+    assert escaped == []
+    assert silent == []
+    assert outcomes["found"] + outcomes["refused"] > 0
+
+
+@pytest.mark.parametrize("garbage", [b"\0", b"\xff", None], ids=["zeros", "ones", "noise"])
+def test_an_overwritten_page_is_found(sound: Path, tmp_path: Path, rng: random.Random, garbage: bytes | None) -> None:
+    original, pages = contents(sound), sound.stat().st_size // 4096
+    for page in range(pages):
+        path = Path(shutil.copy(sound, tmp_path / f"{page}.db"))
+        with path.open("r+b") as file:
+            file.seek(page * 4096)
+            file.write(garbage * 4096 if garbage else rng.randbytes(4096))
+        harmless = contents(path) == original
+        outcome = use(path)
+        assert harmless or outcome in ("found", "refused"), page
+
+
+def test_a_file_cut_anywhere_is_found_or_refused(sound: Path, tmp_path: Path, rng: random.Random) -> None:
+    size = sound.stat().st_size
+    cuts = [2, 15, 16, 99, 100, 511, 512, 4095, 4096, 8192, size // 2, size - 4096, size - 1]
+    for cut in cuts + [rng.randrange(1, size) for _ in range(scaled(20, 200))]:
+        path = Path(shutil.copy(sound, tmp_path / f"{cut}.db"))
+        os.truncate(path, cut)
+        assert use(path) in ("found", "refused"), cut
+
+
+def test_an_empty_file_becomes_a_store(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    path.touch()
+    assert use(path) == "clean"
+    audit.assert_sound(path)
+
+
+@pytest.mark.parametrize("text", [b"hello", b"SQLite format 3\0", b"x" * 8192, b"SQLite format 3\0" + b"\0" * 4080])
+def test_a_file_of_another_kind_is_refused_and_left_alone(tmp_path: Path, text: bytes) -> None:
+    path = tmp_path / "memory.db"
+    path.write_bytes(text)
+    assert use(path) == "refused"
+    assert path.read_bytes() == text
+
+
+def test_the_database_of_another_program_is_refused_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    other = apsw.Connection(str(path))
+    other.execute("CREATE TABLE cells(mine)")
+    other.close()
+    before = audit_schema(path)
+    with pytest.raises(Invalid, match="another program"):
+        memwell.open(path)
+    assert audit_schema(path) == before
+
+
+def audit_schema(path: Path) -> object:
+    with audit.raw(path) as connection:
+        return connection.execute("SELECT * FROM sqlite_schema").fetchall()
+
+
+def test_a_folder_in_place_of_the_file(tmp_path: Path) -> None:
+    assert use(tmp_path) == "refused"
+
+
+def test_a_missing_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert use(tmp_path / "file" / "memory.db") == "refused"
+
+
+def test_a_link_is_the_same_store_as_its_target(path: Path, tmp_path: Path) -> None:
+    link = tmp_path / "link.db"
+    link.symlink_to(path)
+    with memwell.open(path) as direct, memwell.open(link) as linked:
+        linked.scope(SCOPE).set("by link", 1)
+        direct.scope(SCOPE).set("direct", 2)
+        assert direct.scope(SCOPE).get("by link") == 1
+        assert linked.scope(SCOPE).get("direct") == 2
+    audit.assert_sound(path, forgetful=True)
+
+
+def test_a_link_in_a_circle_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "memory.db").symlink_to(tmp_path / "memory.db")
+    assert use(tmp_path / "memory.db") == "refused"
+
+
+def test_a_store_of_which_only_the_head_is_left_says_so_in_every_call(path: Path) -> None:
+    with path.open("r+b") as file:
+        file.seek(4096)
+        file.write(b"\xee" * (path.stat().st_size - 4096))
+    assert use(path) in ("found", "refused")
