@@ -11,7 +11,7 @@ from memwell.store import Span
 from memwell.testing.driver import NOW, OTHER, SCOPE, WAIT, Driver, a_put
 from memwell.testing.promise import promise
 
-# In order of code points: case, an accent composed and decomposed, spaces, wildcards of SQL and of globs, beyond 16 bits.
+# By code point: case, an accent composed and decomposed, spaces, wildcards of SQL and of globs, beyond 16 bits.
 ORDERED = [" ", "%", "*", "A", "USER_1", "[a]", "a", "a ", "a/b", "e\u0301", "user_1", "userX1", "é", "\uffee", "😀"]
 ORDERED.sort(key=lambda key: [ord(char) for char in key])
 

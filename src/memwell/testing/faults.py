@@ -74,7 +74,7 @@ class Faulty:
     def read(self, job: ReadJob[T], wait: float, snapshot: bool = False) -> T:
         """As the wrapped one, with faults."""
         self._delay()
-        return self._backend.read(lambda view: job(_View(self, view)), wait, snapshot)  # type: ignore[arg-type]
+        return self._backend.read(lambda view: job(_View(self, view)), wait, snapshot)
 
     def write(self, job: WriteJob[T], wait: float, single: bool = False) -> T:
         """As the wrapped one, with faults."""
@@ -88,7 +88,7 @@ class Faulty:
 
     def _faulty(self, job: WriteJob[T]) -> WriteJob[T]:
         def attempt(view: Write) -> T:
-            result = job(_View(self, view))  # type: ignore[arg-type]
+            result = job(_View(self, view))
             self.strike("commit")
             return result
 

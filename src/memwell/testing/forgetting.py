@@ -1,4 +1,4 @@
-"""Any sequence of writes on a store that forgets: what is current stays, no version comes back, and no past is invented."""
+"""Any sequence of writes on a store that forgets: what is current stays, no version comes back, no past is made up."""
 
 from __future__ import annotations
 

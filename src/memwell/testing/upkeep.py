@@ -14,7 +14,8 @@ class UpkeepTests:
         driver.made(expires=NOW + 5)
         assert driver.cell(now=NOW + 4) is not None
         assert driver.cell(now=NOW + 5) is None
-        assert driver.cells(now=NOW + 5) == driver.keys(now=NOW + 5) == driver.scopes(now=NOW + 5) == []
+        assert driver.cells(now=NOW + 5) == []
+        assert driver.keys(now=NOW + 5) == driver.scopes(now=NOW + 5) == []
         assert driver.counts(NOW + 5).scopes == sum(driver.counts(NOW + 5).entries.values()) == 0
         assert driver.drop(now=NOW + 5) == 0
         assert driver.drop(None, now=NOW + 5) == 0
@@ -115,7 +116,8 @@ class UpkeepTests:
         driver.made("a", scope=OTHER)
         last = driver.changes()[-1].rev
         assert driver.erase(now=NOW + 5) == 1
-        assert driver.keys(now=NOW) == driver.past("a") == driver.past("c") == []
+        assert driver.keys(now=NOW) == []
+        assert driver.past("a") == driver.past("c") == []
         (event,) = driver.changes()
         assert event[1:10] == (SCOPE, "scope", "", "scope.delete", 0, None, NOW + 5, None, "tester")
         assert last <= driver.position().horizon < event.rev <= driver.position().rev

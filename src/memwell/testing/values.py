@@ -10,14 +10,20 @@ import pytest
 
 from memwell.errors import Invalid, TooLarge
 from memwell.testing.promise import promise
+from memwell.testing.refusing import refusals
 
-VALUES = [
+VALUES: list[Any] = [
     None, True, False, 0, 1, -1, 2**53 + 1, -(2**63), 2**64 - 1, 10**30, 0.1, -0.0, 1e308, 5e-324, "", "é 😀", "\0\x1f",
     "\u2028", '"\\', [], {}, [[]], {"": None}, {"é": {"a b": [1, 2.0, "3", None, True]}}, ["x" * 1000],
 ]  # fmt: skip
-NOT_JSON = {
+NOT_JSON: dict[str, list[Any]] = {
     "$": [float("nan"), float("inf"), {1, 2}, b"bytes", datetime(2030, 1, 1, tzinfo=UTC), Decimal("1.5"), object(), 1j],
-    "$.a[1]": [{"a": [0, float("nan")]}, {"a": [0, {1}]}, {"a": [0, b""]}, {"a": [0, datetime.max]}],
+    "$.a[1]": [
+        {"a": [0, float("nan")]},
+        {"a": [0, {1}]},
+        {"a": [0, b""]},
+        {"a": [0, datetime.max.replace(tzinfo=UTC)]},
+    ],
     "$['a b'].c": [{"a b": {"c": float("-inf")}}, {"a b": {"c": "\ud800"}}],
 }
 BAD = [(path, value) for path, values in NOT_JSON.items() for value in values]
@@ -67,7 +73,7 @@ class ValueTests:
 
     @promise("fact:value:copy", "trap:value:live")
     def test_a_value_is_the_callers_own_copy(self, mem: Any) -> None:
-        given = {"list": [1]}
+        given: dict[str, list[Any]] = {"list": [1]}
         made = mem.set("k", given)
         given["list"].append("after the set")
         handed = [made.value, mem.get("k"), mem.entry("k").value, mem.get_many(["k"])["k"]]
@@ -100,7 +106,8 @@ class ValueTests:
     @pytest.mark.parametrize("key", ["", "a\nb", "\x00", "\x7f", "\x85", "\ud800", 7, None, b"k"])
     @promise("fact:key")
     def test_what_is_no_key_is_refused_everywhere(self, mem: Any, key: Any) -> None:
-        for refused in (
+        refusals(
+            Invalid,
             lambda: mem.get(key),
             lambda: mem.set(key, 1),
             lambda: mem.delete(key),
@@ -109,9 +116,7 @@ class ValueTests:
             lambda: mem.get_many([key]),
             lambda: mem.set_many({"fine": 1, key: 1}),
             lambda: mem.revert(key, 1),
-        ):
-            with pytest.raises(Invalid):
-                refused()
+        )
         assert mem.list() == []
 
     @promise("fact:limits")
