@@ -4,8 +4,8 @@ from __future__ import annotations
 
 PROMISES = {
     # Scopes
-    "scope:fields": "The fields of a scope are tenant, workspace, project, environment, agent, user, workflow, process, "
-    "session and thread; any other name is an error.",
+    "scope:fields": "The fields of a scope are tenant, workspace, project, environment, agent, user, workflow, "
+    "process, session and thread; any other name is an error.",
     "scope:text": "A scope has one text form, and parsing it gives the scope back, for every possible id.",
     "scope:order": "The fields stand in a fixed order, however they were given.",
     "scope:closed": "An empty or missing value, an unknown kind, a bare word: a clear error, never a wider scope.",
@@ -35,8 +35,8 @@ PROMISES = {
     "fact:delete": "delete says whether the key was there.",
     "fact:list": "list gives the keys sorted, and pages with limit and after.",
     "fact:list:prefix": "A prefix is literal and case-sensitive.",
-    "fact:list:pattern": "In a pattern * stays within a / segment, ** crosses, ? is one character, [ab] a set, all else is "
-    "literal; exactly * is every key.",
+    "fact:list:pattern": "In a pattern * stays within a / segment, ** crosses, ? is one character, [ab] a set, all "
+    "else is literal; exactly * is every key.",
     "pattern:bounded": "No pattern makes matching a key expensive.",
     "fact:clear": "clear empties the scope's facts and keeps their history.",
     "fact:ttl:anew": "Each write sets the TTL anew; no ttl means no expiry.",

@@ -9,13 +9,11 @@ from promises import PROMISES
 
 TESTS = Path(__file__).parent
 SHIPPED = TESTS.parent / "src" / "memwell" / "testing"
-FILES = [
-    *sorted(SHIPPED.glob("*.py")),
-    *sorted(path for part in ("behaviour", "model", "store") for path in (TESTS / part).glob("*.py")),
-]
+FOLDERS = (SHIPPED, TESTS / "behaviour", TESTS / "model", TESTS / "store")
+FILES = [path for folder in FOLDERS for path in sorted(folder.glob("*.py"))]
 
 
-def tests():
+def every_test():
     """Where each test stands, and the promises it names."""
     for path in FILES:
         for node in ast.walk(ast.parse(path.read_text())):
@@ -30,13 +28,13 @@ def named(test):
 
 
 def test_every_promise_is_proved():
-    proved = {promise for _, promises in tests() for promise in promises}
+    proved = {promise for _, promises in every_test() for promise in promises}
     assert sorted(PROMISES.keys() - proved) == []
 
 
 def test_every_test_proves_a_promise():
-    assert [where for where, promises in tests() if not promises] == []
-    assert sorted({name for _, promises in tests() for name in promises} - PROMISES.keys()) == []
+    assert [where for where, promises in every_test() if not promises] == []
+    assert sorted({name for _, promises in every_test() for name in promises} - PROMISES.keys()) == []
 
 
 def test_a_promise_is_one_sentence():

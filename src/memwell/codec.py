@@ -13,6 +13,7 @@ from memwell.errors import Corrupt, Invalid, TooLarge
 
 T = TypeVar("T")
 MAX_DEPTH = 200
+_JSON_TYPES = {dict, list, str, int, float, bool, type(None)}
 
 to_json = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
@@ -100,6 +101,8 @@ def check_text(text: object, name: str) -> str:
 
 def _plain(value: Any) -> Any:
     """A model's fields as plain JSON types; everything else as it is."""
+    if type(value) in _JSON_TYPES:
+        return value
     if isinstance(value, msgspec.Struct) or hasattr(type(value), "__dataclass_fields__"):
         return msgspec.to_builtins(value, str_keys=True)
     if hasattr(value, "model_dump") and hasattr(type(value), "model_validate"):

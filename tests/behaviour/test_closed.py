@@ -51,20 +51,32 @@ def test_closing_twice_is_no_error(store):
 
 @promise("store:close")
 def test_a_store_closes_when_its_block_is_left_by_an_error(path):
-    with pytest.raises(ZeroDivisionError), memwell.open(path) as store:
-        store.scope(agent="a").set("k", 1)
-        raise ZeroDivisionError
+    stores = []
+
+    def leave():
+        with memwell.open(path) as opened:
+            stores.append(opened)
+            opened.scope(agent="a").set("k", 1)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        leave()
     with pytest.raises(Unavailable):
-        store.scope(agent="a").get("k")
+        stores[0].scope(agent="a").get("k")
     with memwell.open(path) as store:
         assert store.scope(agent="a").get("k") == 1
 
 
 @promise("store:close")
 async def test_so_does_an_awaited_one(path):
-    with pytest.raises(ZeroDivisionError):
-        async with memwell.open_async(path) as store:
-            await store.scope(agent="a").set("k", 1)
+    stores = []
+
+    async def leave():
+        async with memwell.open_async(path) as opened:
+            stores.append(opened)
             raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await leave()
     with pytest.raises(Unavailable):
-        await store.scope(agent="a").get("k")
+        await stores[0].scope(agent="a").get("k")

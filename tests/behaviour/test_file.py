@@ -16,7 +16,7 @@ import pytest
 import memwell
 from memwell import Corrupt, Invalid, Unavailable
 from memwell.errors import Unsupported
-from memwell.testing import promise
+from memwell.testing import opened, promise
 
 # In another process: two copies of SQLite in one process would undo each other's locks.
 READER = """
@@ -202,8 +202,6 @@ def test_a_sound_store_has_no_damage(store):
 @pytest.mark.parametrize("table", ["cells", "events"])
 @promise("file:check")
 def test_a_flipped_byte_is_found_and_the_key_is_named(path, face, table):
-    from memwell.testing import opened
-
     with memwell.open(path) as store:
         store.scope(agent="a").set_many({"sound": "a value", "damaged": "a value that changes"})
     with closing(sqlite3.connect(path)) as db, db:
@@ -228,8 +226,6 @@ def test_a_value_under_the_wrong_key_is_found(path):
 
 @promise("file:backup")
 def test_a_backup_of_a_live_store_opens_and_equals(path, tmp_path, face):
-    from memwell.testing import opened
-
     copy = tmp_path / "copy.db"
     with opened(face, path) as store:
         mem = store.scope(agent="a")

@@ -7,8 +7,9 @@ import json
 import pytest
 
 import memwell
-from memwell import Corrupt, Invalid, NotFound, Unavailable
-from memwell.testing import promise
+from memwell import Corrupt, Invalid, NotFound, Unavailable, ops
+from memwell.testing import opened, promise
+from memwell.types import Line
 
 
 @pytest.fixture
@@ -45,8 +46,6 @@ def _times(entry):
 
 @promise("transfer:round")
 def test_an_export_loaded_elsewhere_gives_the_same_entries(store, exported, face, tmp_path):
-    from memwell.testing import opened
-
     with opened(face, tmp_path / "other.db") as other:
         loaded = other.load(str(exported))
         assert (loaded.written, loaded.kept) == (4, 0)
@@ -145,8 +144,6 @@ def test_what_is_no_export_is_refused(store, tmp_path, content):
 )
 @promise("transfer:checked")
 def test_a_line_that_no_store_could_have_written_is_refused(store, change):
-    from memwell import ops
-    from memwell.types import Line
 
     line = {
         "scope": "agent:a",

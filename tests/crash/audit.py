@@ -53,6 +53,11 @@ def raw(path: object) -> Iterator[apsw.Connection]:
         connection.close()
 
 
+def page_bytes(path: Path) -> int:
+    """The size of a page, from the file's header."""
+    return int.from_bytes(path.read_bytes()[16:18], "big")
+
+
 def rows(path: object) -> list[tuple[str, list[tuple[object, ...]]]]:
     """Everything that is stored, row by row, and the schema."""
     columns = {

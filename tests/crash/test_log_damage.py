@@ -20,7 +20,7 @@ from .scale import scaled
 
 SCOPE = "agent:a"
 WRITES, OLD = 60, 300
-_HEADER, _FRAME = 32, 24 + 4096
+_LOG_HEADER, _FRAME_HEADER = 32, 24
 
 
 def write(mem: memwell.Memory, number: int) -> None:
@@ -123,10 +123,11 @@ def test_a_flipped_bit_or_a_cut_in_the_log_never_gives_a_mixture(
 
 
 def test_a_log_cut_at_every_frame_gives_the_commits_before_it(crashed: Path, tmp_path: Path) -> None:
-    frames = (log_of(crashed).stat().st_size - _HEADER) // _FRAME
+    size = _FRAME_HEADER + audit.page_bytes(crashed)
+    frames = (log_of(crashed).stat().st_size - _LOG_HEADER) // size
     for frame in range(0, frames, scaled(frames // 12, 1)):
         path = audit.as_after_a_crash(crashed, tmp_path / f"{frame}")
-        os.truncate(log_of(path), _HEADER + frame * _FRAME)
+        os.truncate(log_of(path), _LOG_HEADER + frame * size)
         assert verdict(path) == "earlier"
         shutil.rmtree(path.parent)
 

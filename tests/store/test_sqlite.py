@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import apsw
 
 from memwell.testing import BackendTests
@@ -20,4 +22,4 @@ class TestSqlite(BackendTests):
 
 
 class TestSqliteFast(TestSqlite):
-    options = {"durability": "fast"}
+    options: ClassVar = {"durability": "fast"}

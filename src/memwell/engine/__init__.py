@@ -83,27 +83,24 @@ class Engine:
 
     def apply(self, caller: Caller, op: Op[R], wait: float | None = None, progress: Progress | None = None) -> R:
         """Do what the op asks, or raise; a `wait` of 0 raises Busy rather than wait for another writer."""
-        if self._observe is None:
-            return self._apply(caller, op, wait, progress)
-        start = perf_counter()
+        start = 0.0 if self._observe is None else perf_counter()
         try:
-            result = self._apply(caller, op, wait, progress)
+            op = self._admit(caller, op)
+            job = self._handler(op)(op, Context(caller, self.settings, self.backend, progress))
+            patience = self.settings.busy_timeout if wait is None else wait
+            if op.whole:
+                result = job
+            elif op.action == "read":
+                result = self.backend.read(job, patience, not op.single)
+            else:
+                result = self.backend.write(job, patience, op.single)
+                self._publish(op)
         except BaseException as error:
-            self._observe(op, perf_counter() - start, error)
+            if self._observe is not None:
+                self._observe(op, perf_counter() - start, error)
             raise
-        self._observe(op, perf_counter() - start, None)
-        return result
-
-    def _apply(self, caller: Caller, op: Op[R], wait: float | None, progress: Progress | None) -> R:
-        op = self._admit(caller, op)
-        job = self._handler(op)(op, Context(caller, self.settings, self.backend, progress))
-        if op.whole:
-            return job  # type: ignore[no-any-return]
-        patience = self.settings.busy_timeout if wait is None else wait
-        if op.action == "read":
-            return self.backend.read(job, patience, not op.single)  # type: ignore[no-any-return]
-        result = self.backend.write(job, patience, op.single)
-        self._publish(op)
+        if self._observe is not None:
+            self._observe(op, perf_counter() - start, None)
         return result  # type: ignore[no-any-return]
 
     def submit(self, caller: Caller, op: Op[Any], done: Done) -> None:
@@ -144,7 +141,7 @@ class Engine:
     def _publish(self, op: Op[Any]) -> None:
         if getattr(op, "ttl", None) is not None or isinstance(op, (ops.Batch, ops.Load)):
             self._keeper.start()
-        if self.watchers:
+        if self.watchers.bells:
             self.watchers.publish(getattr(op, "scope", None))
 
     def _sweep(self) -> int:

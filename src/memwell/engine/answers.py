@@ -14,16 +14,17 @@ from memwell.types import Entry, Event
 
 def to_entry(cell: Cell, copy: Any = ABSENT) -> Entry:
     """A cell as an entry; `copy` is its value where that is already at hand."""
-    expires = cell.expires
+    key, data, version, rev, created, updated, expires, by = cell
+    made = moment(created)
     return Entry(
-        cell.key,
-        codec.decode(cell.data) if copy is ABSENT else copy,
-        cell.version,
-        cell.rev,
-        moment(cell.created),
-        moment(cell.updated),
+        key,
+        codec.decode(data) if copy is ABSENT else copy,
+        version,
+        rev,
+        made,
+        made if updated == created else moment(updated),
         None if expires is None else moment(expires),
-        cell.by,
+        by,
     )
 
 

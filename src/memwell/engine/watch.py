@@ -55,21 +55,18 @@ class Watchers:
     def begin_process(self) -> None:
         """Nobody waits in a child yet."""
         self._lock = threading.Lock()
-        self._bells: dict[str, weakref.WeakSet[Bell]] = {}
-
-    def __bool__(self) -> bool:
-        return bool(self._bells)
+        self.bells: dict[str, weakref.WeakSet[Bell]] = {}
 
     def add(self, scope: str, bell: Bell) -> None:
         with self._lock:
-            self._bells.setdefault(scope, weakref.WeakSet()).add(bell)
+            self.bells.setdefault(scope, weakref.WeakSet()).add(bell)
 
     def publish(self, scope: str | None) -> None:
         """Ring for those who wait for the scope, or for all."""
         with self._lock:
-            for name in [scope] if scope is not None else list(self._bells):
-                bells = list(self._bells.get(name, ()))
+            for name in [scope] if scope is not None else list(self.bells):
+                bells = list(self.bells.get(name, ()))
                 if not bells:
-                    self._bells.pop(name, None)
+                    self.bells.pop(name, None)
                 for bell in bells:
                     bell.ring()

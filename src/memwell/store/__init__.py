@@ -64,13 +64,10 @@ class Put(NamedTuple):
     version: int | None = None
     created: int | None = None
 
-    def digest(self) -> bytes:
-        """The hash that is stored with it and that `check` verifies."""
-        return digest(self.scope, self.shape, self.key, self.op, self.by, self.now, self.expires, self.data)
-
     def bound(self) -> tuple[Any, ...]:
         """Its columns: scope, shape, key, data, digest, time, expiry, author, op."""
-        return (*self[:4], self.digest(), *self[4:8])
+        scope, shape, key, data, now, expires, by, op = self[:8]
+        return scope, shape, key, data, digest(scope, shape, key, op, by, now, expires, data), now, expires, by, op
 
 
 class Drop(NamedTuple):

@@ -198,7 +198,7 @@ class Simple:
             created=put.created or (old.created if old and live else put.now),
             expires=put.expires,
             prev=old.rev if old else None,
-            digest=put.digest().hex(),
+            digest=put.bound()[4].hex(),
             value=codec.decode(put.data),
         )
         self._replace(put.scope, old, doc)

@@ -14,9 +14,10 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 
 from memwell import clock, ops
 from memwell.codec import ABSENT
-from memwell.errors import Conflict, MemwellError, NotFound
+from memwell.errors import Conflict, NotFound
 from memwell.testing.clocks import START, frozen_clock
-from memwell.testing.ledger import WHOLE_SCOPE, Ledger, Written, fits
+from memwell.testing.comparing import absent_or_forgotten, chosen, compare, compare_event, must_refuse, refused
+from memwell.testing.ledger import WHOLE_SCOPE, Ledger
 
 NAMES = ("a", "a_", "aX", "A", "b/c", "b/c/d", "é")
 SCOPES = st.sampled_from(("agent:{}", "agent:{}/user:u"))
@@ -45,7 +46,7 @@ def run(store: Any, sequences: int, steps: int = 20, *, random: bool = False) ->
 def drive(machine: type[Any], store: Any, sequences: int, steps: int, *, random: bool) -> int:
     """Run a state machine on a store; how many sequences there were."""
     bound: Any = type(machine.__name__, (machine,), {"store": store, "sequences": 0})
-    chosen = settings(
+    limits = settings(
         max_examples=sequences,
         stateful_step_count=steps,
         deadline=None,
@@ -54,7 +55,7 @@ def drive(machine: type[Any], store: Any, sequences: int, steps: int, *, random:
         phases=(Phase.generate, Phase.shrink),
         suppress_health_check=list(HealthCheck),
     )
-    run_state_machine_as_test(bound, settings=chosen)
+    run_state_machine_as_test(bound, settings=limits)
     return int(bound.sequences)
 
 
@@ -94,7 +95,7 @@ class Facts(RuleBasedStateMachine):
                 self._look_back(mem, ledger, key)
                 for write in ledger.of(key):
                     value = write if write.alive(self.clock.us) else None
-                    _compare(mem.entry(key, at=write.rev), value, ledger)
+                    compare(mem.entry(key, at=write.rev), value, ledger)
 
     # What every rule needs
 
@@ -112,12 +113,12 @@ class Facts(RuleBasedStateMachine):
         try:
             expected = model(trial)
         except (Conflict, NotFound) as refusal:
-            _refused(refusal, call, trial)
+            refused(refusal, call, trial)
             return
         answer = call()
         self._settle(mem.name, trial)
         self.ledgers[mem.name] = trial
-        _compare(answer, expected, trial)
+        compare(answer, expected, trial)
 
     def _settle(self, name: str, ledger: Ledger) -> None:
         """The events of the newest writes, which tell their revs."""
@@ -128,7 +129,7 @@ class Facts(RuleBasedStateMachine):
         for event, write in zip(events, pending, strict=True):
             assert event.rev > after
             write.rev = after = event.rev
-            _same_event(event, write, self.clock.us)
+            compare_event(event, write, self.clock.us)
 
     # Writes
 
@@ -211,13 +212,13 @@ class Facts(RuleBasedStateMachine):
     def the_entries_are_the_same(self) -> None:
         for name, ledger in self.ledgers.items():
             expected = [ledger.live(key, self.clock.us) for key in ledger.keys(self.clock.us)]
-            _compare(self.store.scope(name).entries(), expected, ledger)
+            compare(self.store.scope(name).entries(), expected, ledger)
 
     @rule(scope=SCOPES, key=KEYS)
     def read(self, scope: str, key: str) -> None:
         mem, ledger = self._at(scope)
         live = ledger.live(key, self.clock.us)
-        _compare(mem.entry(key), live, ledger)
+        compare(mem.entry(key), live, ledger)
         assert repr(mem.get(key, ABSENT)) == repr(live.value if live else ABSENT)
         found = {name: ledger.live(name, self.clock.us) for name in NAMES}
         expected = {name: write.value for name, write in found.items() if write}
@@ -228,11 +229,11 @@ class Facts(RuleBasedStateMachine):
         self, scope: str, prefix: str | None, pattern: str | None, limit: int | None, after: str | None
     ) -> None:
         mem, ledger = self._at(scope)
-        keys = [key for key in ledger.keys(self.clock.us) if _wanted(key, prefix, pattern)]
+        keys = [key for key in ledger.keys(self.clock.us) if chosen(key, prefix, pattern)]
         keys = [key for key in keys if after is None or key > after][:limit]
         options = {"pattern": pattern, "limit": limit, "after": after}
         assert mem.list(prefix, **options) == keys
-        _compare(mem.entries(prefix, **options), [ledger.live(key, self.clock.us) for key in keys], ledger)
+        compare(mem.entries(prefix, **options), [ledger.live(key, self.clock.us) for key in keys], ledger)
 
     @rule(scope=SCOPES, key=KEYS, limit=LIMITS)
     def look_back(self, scope: str, key: str, limit: int | None) -> None:
@@ -242,7 +243,7 @@ class Facts(RuleBasedStateMachine):
         events, writes = mem.history(key, limit=limit), ledger.of(key)[:limit]
         assert len(events) == len(writes)
         for event, write in zip(events, writes, strict=True):
-            _same_event(event, write, self.clock.us)
+            compare_event(event, write, self.clock.us)
 
     @rule(scope=SCOPES, key=KEYS, pick=PICKS, by_time=st.booleans())
     def read_the_past(self, scope: str, key: str, pick: int, by_time: bool) -> None:
@@ -252,11 +253,11 @@ class Facts(RuleBasedStateMachine):
         at = clock.moment(moment) if by_time else max(0, moment)
         write = ledger.at_time(key, moment) if by_time else ledger.at_rev(key, moment)
         if write is None and ledger.horizon and not by_time and moment < ledger.horizon:
-            _must_refuse(lambda: mem.entry(key, at=at))
+            must_refuse(lambda: mem.entry(key, at=at))
         elif write is None and ledger.horizon:
-            _absent_or_forgotten(lambda: mem.entry(key, at=at))
+            absent_or_forgotten(lambda: mem.entry(key, at=at))
         else:
-            _compare(mem.entry(key, at=at), write if write and write.alive(self.clock.us) else None, ledger)
+            compare(mem.entry(key, at=at), write if write and write.alive(self.clock.us) else None, ledger)
 
     @rule(scope=SCOPES, pick=PICKS, prefix=PREFIXES, pattern=PATTERNS, limit=st.sampled_from((1, 3, 100)))
     def follow(self, scope: str, pick: int, prefix: str | None, pattern: str | None, limit: int) -> None:
@@ -279,9 +280,9 @@ class Facts(RuleBasedStateMachine):
             seen += [event.rev for event in page.events if event.key]
             after, more = page.rev, page.more
         writes = [write for write in ledger.since(since) if write.key != WHOLE_SCOPE]
-        assert seen == [write.rev for write in writes if _wanted(write.key, prefix, pattern)]
+        assert seen == [write.rev for write in writes if chosen(write.key, prefix, pattern)]
         if ledger.horizon:
-            _must_refuse(lambda: self.store.apply(ops.Changes(name, ledger.horizon - 1)))
+            must_refuse(lambda: self.store.apply(ops.Changes(name, ledger.horizon - 1)))
 
     @rule()
     def count(self) -> None:
@@ -312,64 +313,3 @@ def _step(
         return lambda model: model.revert(key, int(ttl or 1), "tester", now, wanted)
     batch.clear()
     return lambda model: model.clear("tester", now)
-
-
-def _wanted(key: str, prefix: str | None, pattern: str | None) -> bool:
-    return key.startswith(prefix or "") and (pattern is None or fits(pattern, key))
-
-
-def _compare(answer: Any, expected: Any, ledger: Ledger, *, rev: bool = True) -> None:
-    """An answer of the store and one of the ledger, whatever shape they have."""
-    if isinstance(expected, Written):
-        assert answer is not None
-        expires = None if answer.expires_at is None else clock.microseconds(answer.expires_at)
-        assert (answer.key, repr(answer.value), answer.version) == (
-            expected.key,
-            repr(expected.value),
-            expected.version,
-        )
-        assert (clock.microseconds(answer.updated_at), expires) == (expected.at, expected.expires)
-        assert clock.microseconds(answer.created_at) == ledger.created(expected)
-        assert answer.written_by == expected.by
-        assert answer.rev == expected.rev or not rev
-    elif isinstance(expected, dict):
-        assert list(answer) == list(expected)
-        _compare(list(answer.values()), list(expected.values()), ledger)
-    elif isinstance(expected, list):
-        assert len(answer) == len(expected)
-        for each, wanted in zip(answer, expected, strict=True):
-            _compare(each, wanted, ledger)
-    else:
-        assert repr(answer) == repr(expected)
-
-
-def _same_event(event: Any, write: Written, now: int) -> None:
-    ended = write.ended(now)
-    assert (event.rev, event.key, event.op, event.version) == (write.rev, write.key, write.op, write.version)
-    assert (clock.microseconds(event.at), event.by, event.expired) == (write.at, write.by, ended)
-    assert event.deleted == (write.value is ABSENT)
-    assert repr(event.value) == repr(None if ended or write.value is ABSENT else write.value)
-
-
-def _refused(refusal: MemwellError, call: Callable[[], Any], ledger: Ledger) -> None:
-    try:
-        answer = call()
-    except type(refusal) as error:
-        if isinstance(refusal, Conflict):
-            # Inside a batch the winner may be a write of the batch itself, whose rev nobody ever sees.
-            _compare(getattr(error, "current", None), refusal.current, ledger, rev=False)
-    else:
-        raise AssertionError(f"it should have been refused ({refusal}), and gave {answer!r}")
-
-
-def _absent_or_forgotten(call: Callable[[], Any]) -> None:
-    """Where it cannot be known whether the answer was forgotten, both are honest."""
-    try:
-        assert call() is None
-    except NotFound:
-        return
-
-
-def _must_refuse(call: Callable[[], Any]) -> None:
-    """Absent is a lie where the answer was forgotten."""
-    _refused(NotFound("it was forgotten"), call, Ledger())

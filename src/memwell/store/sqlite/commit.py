@@ -125,7 +125,8 @@ class Commits:
             try:
                 self._let_go()
             finally:
-                self._let_go()
+                if self._leads():
+                    self._let_go()
         if wait <= 0:
             raise Busy("another writer is at work")
         return self._queued(Ticket(job, single, time.monotonic() + wait))  # type: ignore[no-any-return]

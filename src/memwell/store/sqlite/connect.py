@@ -20,7 +20,6 @@ from memwell.errors import Busy, Corrupt, Invalid, MemwellError, Unavailable, Un
 T = TypeVar("T")
 APPLICATION_ID = 0x4D574C31  # "MWL1"
 SCHEMAS = (1,)
-PAGE_BYTES = 8192  # a key among a million is then found as fast as one among thousands: the tree is a level lower
 CLOSED = (apsw.ConnectionClosedError, apsw.CursorClosedError)  # by another thread that forks
 DRIVER = (apsw.Error, UnicodeDecodeError, OSError)  # what reading and writing can raise that is not ours
 _SLEEP_FIRST, _SLEEP_MOST = 0.0005, 0.01
@@ -114,7 +113,6 @@ def _configure(connection: apsw.Connection, settings: Settings, path: str) -> No
     mode = connection.pragma("journal_mode")
     if mode != "wal":
         _check_ours(connection, path)  # before the file is changed
-        connection.pragma("page_size", PAGE_BYTES)
         mode = connection.pragma("journal_mode", "wal")
     if mode != "wal":
         raise Unsupported(f"this file system gives no write-ahead log (journal mode {mode})", hint="use a local disk")
