@@ -20,7 +20,8 @@ from memwell.store import Progress
 
 R = TypeVar("R")
 THREADS = 4
-TURN_S = 0.002  # how long awaits that need not wait may keep the loop from its other tasks
+SLICE_S = 0.0005  # how long one task may go on with awaits that need not wait
+PASS_S = 0.004  # and how long all tasks together, before the loop has seen to everything else
 
 
 class AsyncRing:
@@ -40,24 +41,53 @@ class AsyncRing:
             await asyncio.wait_for(self._event.wait(), min(seconds, POLL_S))
 
 
+class Turns:
+    """Awaits that are answered at once never give the loop its turn by themselves: this says when they must."""
+
+    def __init__(self) -> None:
+        self._task: asyncio.Task[Any] | None = None
+        self._slice = self._pass = 0.0
+        self._in_pass = False
+
+    def over(self) -> bool:
+        """Whether the running task should let others go first."""
+        now = monotonic()
+        if not self._in_pass:
+            self._in_pass, self._pass = True, now
+            asyncio.get_running_loop().call_soon(self._next_pass)
+        task = asyncio.current_task()
+        if task is not self._task:
+            self._task, self._slice = task, now
+        return now - self._slice > SLICE_S or now - self._pass > PASS_S
+
+    def begin(self) -> None:
+        """The running task has let others go first."""
+        self._task, self._slice = asyncio.current_task(), monotonic()
+
+    def _next_pass(self) -> None:
+        self._in_pass = False
+
+
 class AsyncLocal:
     """An engine in this process, awaited."""
 
-    def __init__(self, engine: Engine, caller: Caller, pool: ThreadPoolExecutor | None = None) -> None:
+    def __init__(
+        self, engine: Engine, caller: Caller, pool: ThreadPoolExecutor | None = None, turns: Turns | None = None
+    ) -> None:
         self.engine, self.caller = engine, caller
         self._inline, self._inline_writes = engine.traits.inline, engine.traits.inline_writes
         self._pool = pool or ThreadPoolExecutor(THREADS, thread_name_prefix="memwell")
-        self._turn = monotonic()
+        self._turns = turns or Turns()
 
     def acting_as(self, name: str) -> AsyncLocal:
         """The same engine for a caller of another name."""
-        return AsyncLocal(self.engine, Caller(author(name), self.caller.owner), self._pool)
+        return AsyncLocal(self.engine, Caller(author(name), self.caller.owner), self._pool, self._turns)
 
     async def apply(self, op: Op[R], *, progress: Progress | None = None) -> R:
         """Await the op. Cancelling stops the waiting, not the write."""
-        if monotonic() - self._turn > TURN_S:
+        if self._turns.over():
             await asyncio.sleep(0)
-            self._turn = monotonic()
+            self._turns.begin()
         if self._inline and not op.is_heavy():
             reads = op.action == "read"
             if reads or self._inline_writes:
