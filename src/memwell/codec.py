@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from hashlib import sha256
 from math import isfinite
@@ -13,6 +14,7 @@ from memwell.errors import Corrupt, Invalid, TooLarge
 
 T = TypeVar("T")
 MAX_DEPTH = 200
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _JSON_TYPES = {dict, list, str, int, float, bool, type(None)}
 
 to_json = msgspec.json.Encoder().encode
@@ -94,7 +96,7 @@ def check_text(text: object, name: str) -> str:
     """Text that a file can hold: no lone surrogate, no NUL."""
     if not isinstance(text, str):
         raise Invalid(f"{name} is text, not {type(text).__name__}")
-    if "\0" in text or any("\ud800" <= char <= "\udfff" for char in text):
+    if "\0" in text or _SURROGATE.search(text):
         raise Invalid(f"{name} has a character that can't be stored", hint="leave out NUL and lone surrogates")
     return text
 
@@ -122,7 +124,7 @@ def _problems(value: Any, path: str, depth: int) -> Iterator[tuple[str, str]]:
     if depth > MAX_DEPTH:
         yield path, f"nested deeper than {MAX_DEPTH} levels"
     elif isinstance(value, str):
-        if any("\ud800" <= char <= "\udfff" for char in value):
+        if _SURROGATE.search(value):
             yield path, "text with a lone surrogate"
     elif isinstance(value, float):
         if not isfinite(value):

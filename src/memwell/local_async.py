@@ -45,27 +45,19 @@ class Turns:
     """Awaits that are answered at once never give the loop its turn by themselves: this says when they must."""
 
     def __init__(self) -> None:
-        self._task: asyncio.Task[Any] | None = None
-        self._slice = self._pass = 0.0
-        self._in_pass = False
-
-    def over(self) -> bool:
-        """Whether the running task should let others go first."""
-        now = monotonic()
-        if not self._in_pass:
-            self._in_pass, self._pass = True, now
-            asyncio.get_running_loop().call_soon(self._next_pass)
-        task = asyncio.current_task()
-        if task is not self._task:
-            self._task, self._slice = task, now
-        return now - self._slice > SLICE_S or now - self._pass > PASS_S
+        self.until = self._pass = 0.0
+        self.begun = False
 
     def begin(self) -> None:
-        """The running task has let others go first."""
-        self._task, self._slice = asyncio.current_task(), monotonic()
+        """A slice for the running task; a short one, if the tasks before it in this pass of the loop took long."""
+        now = monotonic()
+        if not self.begun:
+            self.begun, self._pass = True, now
+            asyncio.get_running_loop().call_soon(self._next_pass)
+        self.until = now + (SLICE_S if now - self._pass < PASS_S else 0)
 
     def _next_pass(self) -> None:
-        self._in_pass = False
+        self.begun = False
 
 
 class AsyncLocal:
@@ -85,8 +77,9 @@ class AsyncLocal:
 
     async def apply(self, op: Op[R], *, progress: Progress | None = None) -> R:
         """Await the op. Cancelling stops the waiting, not the write."""
-        if self._turns.over():
-            await asyncio.sleep(0)
+        if monotonic() > self._turns.until:
+            if self._turns.begun:
+                await asyncio.sleep(0)
             self._turns.begin()
         if self._inline and not op.is_heavy():
             reads = op.action == "read"

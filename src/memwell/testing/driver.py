@@ -11,6 +11,7 @@ SCOPE, OTHER = "agent:a", "agent:b"
 SHAPE = "fact"
 NOW = 1_900_000_000_000_000
 WAIT = 30.0
+STEPS_MOST = 1000
 
 
 def a_put(key: str = "k", value: Any = 1, **more: Any) -> Put:
@@ -78,11 +79,13 @@ class Driver:
 
     def sweep(self, now: int, before: int | None = None, limit: int = 100) -> int:
         """Step after step until nothing is left."""
-        freed, more = 0, True
-        while more:
+        freed = 0
+        for _ in range(STEPS_MOST):
             expired, more = self.backend.sweep(now, before, limit)
             freed += expired
-        return freed
+            if not more:
+                return freed
+        raise AssertionError("the sweep does not come to an end")
 
     def snapshot(self) -> tuple[Any, ...]:
         """All that can be seen of both scopes: what a write that fails must leave as it was."""

@@ -32,6 +32,7 @@ PATTERNS = st.sampled_from((None, "*", "**", "a*", "a?", "a[_X]", "b/*", "b/**",
 LIMITS = st.sampled_from((None, 1, 2, 5))
 PICKS = st.integers(0, 30)
 STEPS = st.tuples(st.sampled_from(("get", "set", "set", "delete", "revert", "clear")), KEYS, VALUES, TTLS, GUESSES)
+PAGES_MOST = 1000
 MANY = st.dictionaries(KEYS, VALUES, max_size=4)
 
 
@@ -279,11 +280,13 @@ class Facts(RuleBasedStateMachine):
         pattern: str | None = None,
         limit: int = 100,
     ) -> None:
-        seen, more, after = [], True, since
-        while more:
+        seen, after = [], since
+        for _ in range(PAGES_MOST):
             page = self.store.apply(ops.Changes(name, after, prefix, pattern, limit))
             seen += [event.rev for event in page.events if event.key]
-            after, more = page.rev, page.more
+            after = page.rev
+            if not page.more:
+                break
         writes = [write for write in ledger.since(since) if write.key != WHOLE_SCOPE]
         assert seen == [write.rev for write in writes if chosen(write.key, prefix, pattern)]
         if ledger.horizon:

@@ -15,11 +15,12 @@ if TYPE_CHECKING:
 class Rows:
     """Reads and writes through one connection; a transaction is open when there is more than one statement."""
 
-    __slots__ = ("__weakref__", "connection", "execute")
+    __slots__ = ("__weakref__", "_run", "connection", "execute")
 
     def __init__(self, connection: apsw.Connection) -> None:
         self.connection = connection
         self.execute: Any = connection.execute
+        self._run: Any = connection.cursor().execute  # a kept cursor, for what is always read to its end
 
     def run(self, job: WriteJob[Any]) -> Any:
         """A job of one statement, which undoes itself when it fails."""
@@ -39,33 +40,24 @@ class Rows:
         return result
 
     def data(self, scope: str, shape: str, key: str, now: int) -> bytes | None:
-        row = self.execute(sql.DATA, (scope, shape, key, now)).fetchone()
-        return None if row is None else row[0]
+        rows = self._run(sql.DATA, (scope, shape, key, now)).fetchall()
+        return rows[0][0] if rows else None
 
     def cell(self, scope: str, shape: str, key: str, now: int) -> Cell | None:
         row = self.execute(sql.GET, (scope, shape, key, now)).fetchone()
         return None if row is None else Cell._make(row)
 
     def cells(self, scope: str, shape: str, span: Span, limit: int | None, now: int) -> Iterator[Cell]:
-        select, bound = self._listing(scope, shape, span, limit, now)
-        return map(Cell._make, self.execute(sql.listing(sql.CELL, *select), bound))
+        form, bound = _listing(scope, shape, span, now)
+        bound.append(-1 if limit is None else limit)
+        return map(Cell._make, self.execute(sql.listing(sql.CELL, *form), bound))
 
     def keys(self, scope: str, shape: str, span: Span, limit: int | None, now: int) -> Iterator[str]:
-        select, bound = self._listing(scope, shape, span, limit, now)
-        keys = self.execute(sql.joined_keys(*select), bound).get
+        form, bound = _listing(scope, shape, span, now)
+        if limit is not None:
+            bound.append(limit)
+        keys = self.execute(sql.joined_keys(*form, limit is not None), bound).get
         return iter(keys.split(sql.SEPARATOR) if keys is not None else ())
-
-    @staticmethod
-    def _listing(
-        scope: str, shape: str, span: Span, limit: int | None, now: int
-    ) -> tuple[tuple[bool, bool], list[Any]]:
-        """Which form of a listing it takes, and what to bind."""
-        resumed = span.after is not None and span.after >= span.first
-        bound: list[Any] = [scope, shape, now, span.after if resumed else span.first]
-        if span.end is not None:
-            bound.append(span.end)
-        bound.append(-1 if limit is None else limit)
-        return (resumed, span.end is not None), bound
 
     def past(self, scope: str, shape: str, key: str, now: int) -> Iterator[Change]:
         rev = self.execute(sql.LAST_REV, (scope, shape, key)).get
@@ -104,13 +96,13 @@ class Rows:
         bound = put.bound()
         # fetchall, because an autocommit statement commits only when it has run to its end.
         if put.version is not None:
-            rows = self.execute(sql.PUT_LOADED, (*bound, put.created, put.version)).fetchall()
+            rows = self._run(sql.PUT_LOADED, (*bound, put.created, put.version)).fetchall()
         elif put.if_version is None:
-            rows = self.execute(sql.PUT, bound).fetchall()
+            rows = self._run(sql.PUT, bound).fetchall()
         elif put.if_version == 0:
-            rows = self.execute(sql.PUT_ABSENT, bound).fetchall()
+            rows = self._run(sql.PUT_ABSENT, bound).fetchall()
         else:
-            rows = self.execute(sql.PUT_IF, (*bound, put.if_version)).fetchall()
+            rows = self._run(sql.PUT_IF, (*bound, put.if_version)).fetchall()
         if not rows:
             return None
         version, rev, created = rows[0]
@@ -153,3 +145,13 @@ class Rows:
         """Remember what a scope must not lose when its rows go."""
         self.execute(sql.FORGET, (scope, floor, horizon, at, deleted))
         self.execute(sql.SEAL_SCOPE, (scope,))
+
+
+def _listing(scope: str, shape: str, span: Span, now: int) -> tuple[tuple[bool, bool], list[Any]]:
+    """Which form a listing takes (resumed, ended), and what to bind."""
+    first, end, after = span
+    resumed = after is not None and after >= first
+    bound: list[Any] = [scope, shape, now, after if resumed else first]
+    if end is not None:
+        bound.append(end)
+    return (resumed, end is not None), bound

@@ -90,18 +90,25 @@ ON CONFLICT(scope) DO UPDATE SET floor = max(floor, excluded.floor), horizon = m
 
 @lru_cache(maxsize=64)
 def listing(columns: str, resumed: bool, ended: bool) -> str:
-    """Cells of a shape by key. One lower bound, not two: given both, SQLite may seek to the wrong one."""
+    """Cells of a shape by key, at most so many."""
+    return f"SELECT {columns} {_within(resumed, ended)} ORDER BY key LIMIT ?"
+
+
+@lru_cache(maxsize=8)
+def joined_keys(resumed: bool, ended: bool, limited: bool) -> str:
+    """The keys of a listing in one text, because each row that leaves SQLite costs; no key holds the separator.
+
+    They come in the order of the primary key that is searched. A subquery, which a limit needs, costs as much again.
+    """
+    source = f"FROM ({listing('key', resumed, ended)})" if limited else _within(resumed, ended)
+    return f"SELECT group_concat(key, char({ord(SEPARATOR)})) {source}"
+
+
+def _within(resumed: bool, ended: bool) -> str:
+    """One lower bound, not two: given both, SQLite may seek to the wrong one."""
     lower = "key > ?" if resumed else "key >= ?"
     upper = " AND key < ?" if ended else ""
-    return (
-        f"SELECT {columns} FROM cells WHERE scope = ? AND shape = ? AND {LIVE} AND {lower}{upper} ORDER BY key LIMIT ?"
-    )
-
-
-@lru_cache(maxsize=4)
-def joined_keys(resumed: bool, ended: bool) -> str:
-    """The keys of a listing in one text, because each row that leaves SQLite costs; no key holds the separator."""
-    return f"SELECT group_concat(key, char({ord(SEPARATOR)})) FROM ({listing('key', resumed, ended)})"
+    return f"FROM cells WHERE scope = ? AND shape = ? AND {LIVE} AND {lower}{upper}"
 
 
 @lru_cache(maxsize=ROWS_MOST)
