@@ -52,7 +52,7 @@ def encode(value: Any, limit: int) -> tuple[bytes, Any]:
         refusal = _refusal(plain)
         if refusal:
             raise refusal
-    if data.count(b"[") + data.count(b"{") > MAX_DEPTH:  # deep enough to be worth a look
+    if len(data) > 2 * MAX_DEPTH and data.count(b"[") + data.count(b"{") > MAX_DEPTH:  # worth a closer look
         refusal = _refusal(plain)
         if refusal:
             raise refusal

@@ -20,8 +20,8 @@ from memwell.store import Progress
 
 R = TypeVar("R")
 THREADS = 4
-SLICE_S = 0.0005  # how long one task may go on with awaits that need not wait
-PASS_S = 0.004  # and how long all tasks together, before the loop has seen to everything else
+SLICE_S = 0.0003  # how long one task may go on with awaits that need not wait
+PASS_S = 0.002  # and how long all tasks together, before the loop has seen to everything else
 
 
 class AsyncRing:

@@ -68,8 +68,9 @@ class SetJob(PutJob[Entry]):
     def __init__(self, op: ops.Set, context: Context) -> None:
         settings = context.settings
         self._scope, self._key, self._if_version = op.scope, check_key(op.key, settings), op.if_version
-        check_number(op.if_version, "if_version", 0)
-        self._ttl = check_ttl(op.ttl)
+        if op.if_version is not None:
+            check_number(op.if_version, "if_version", 0)
+        self._ttl = None if op.ttl is None else check_ttl(op.ttl)
         self._data, self._copy = codec.encode(op.value, settings.max_value_bytes)
         self._by = context.caller.name
 
@@ -83,11 +84,13 @@ class SetJob(PutJob[Entry]):
         return to_entry(cell, self._copy)
 
     def __call__(self, view: Write) -> Entry:
-        return to_entry(_put(view, self.put()), self._copy)
+        put = self.put()
+        return to_entry(view.put(put) or _put_after_all(view, put), self._copy)
 
 
-def _put(view: Write, put: Put) -> Cell:
-    cell = view.put(put)
+def _put_after_all(view: Write, put: Put) -> Cell:
+    """A put was refused: say what is there, or try again if that has just become what the caller expects."""
+    cell = None
     while cell is None:
         refuse_if_stale(view, put)
         cell = view.put(put)
@@ -181,6 +184,6 @@ def revert(op: ops.Revert, context: Context) -> WriteJob[Entry]:
         if data is None:
             raise NotFound(f"{key!r} has no version {op.version} with a value", hint="its history lists what is kept")
         put = Put(op.scope, SHAPE, key, data, now, None, context.caller.name, "fact.revert", op.if_version)
-        return to_entry(_put(view, put))
+        return to_entry(view.put(put) or _put_after_all(view, put))
 
     return job
