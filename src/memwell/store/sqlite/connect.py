@@ -163,10 +163,14 @@ def schema() -> list[tuple[str, str, str]]:
     return list(connection.execute("SELECT type, name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'"))
 
 
+_WHOSE = "SELECT (SELECT count(*) FROM sqlite_schema), (SELECT application_id FROM pragma_application_id)"
+
+
 def _check_ours(connection: apsw.Connection, path: str) -> None:
     """A file that is not empty must carry our mark."""
-    empty = not connection.execute("SELECT count(*) FROM sqlite_schema").get
-    if connection.pragma("application_id") != (0 if empty else APPLICATION_ID):
+    # One statement, because another process may be making the store at this moment.
+    things, mark = connection.execute(_WHOSE).fetchone()
+    if mark != (APPLICATION_ID if things else 0):
         raise Invalid(f"{path} is an SQLite file of another program", hint="choose another path for the memory")
 
 

@@ -28,8 +28,8 @@ _STORIES = {
           OR (c.expires IS NOT e.expires OR c.digest IS NOT e.digest) AND coalesce(e.expires > {now}, 1)
     """,
     "the moment it was made does not follow from the write before": """
-        SELECT e.scope, e.shape, e.key, e.version FROM events AS e JOIN events AS p ON p.rev = e.prev
-        WHERE e.op NOT LIKE '%.load' AND e.created NOT IN (e.at, p.created)
+        SELECT e.scope, e.shape, e.key, e.version FROM events AS e LEFT JOIN events AS p ON p.rev = e.prev
+        WHERE e.op NOT LIKE '%.load' AND e.created <> e.at AND (e.prev IS NULL OR e.created <> p.created)
     """,
     "what is remembered of the scope does not match its hash": f"""
         SELECT scope, 'scope', '', 0 FROM scopes WHERE digest <> {SCOPE_DIGEST}
