@@ -169,7 +169,7 @@ _WHOSE = "SELECT (SELECT count(*) FROM sqlite_schema), (SELECT application_id FR
 def _check_ours(connection: apsw.Connection, path: str) -> None:
     """A file that is not empty must carry our mark."""
     # One statement, because another process may be making the store at this moment.
-    things, mark = connection.execute(_WHOSE).fetchone()
+    ((things, mark),) = connection.execute(_WHOSE).fetchall()
     if mark != (APPLICATION_ID if things else 0):
         raise Invalid(f"{path} is an SQLite file of another program", hint="choose another path for the memory")
 
