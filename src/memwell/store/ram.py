@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from memwell.errors import Unavailable, Unsupported
+from memwell.errors import Unsupported
 from memwell.store import Cell, Change, Counts, Done, Drop, Position, Progress, Put, ReadJob, Span, Traits, WriteJob
+from memwell.store.undoing import Undoing
 from memwell.types import Health
 
 T = TypeVar("T")
-_Undo = Callable[[], Any]
 
 
 class _Row:
@@ -49,44 +48,22 @@ class Ram:
 
     def __init__(self) -> None:
         self.poke: Callable[[], None] = lambda: None
-        self._lock = threading.RLock()
-        self._undo: list[_Undo] = []
+        self._jobs: Undoing[Ram] = Undoing(self)
         self._scopes: dict[str, _Scope] = {}
         self._rev = 0
-        self._closed = False
 
     @property
     def traits(self) -> Traits:
         return Traits("ram", inline=True, inline_writes=True, shared=False, durability="volatile")
 
     def read(self, job: ReadJob[T], wait: float, snapshot: bool = False) -> T:  # noqa: ARG002
-        with self._lock:
-            self._check_open()
-            return job(self)
+        return self._jobs.read(job)
 
     def write(self, job: WriteJob[T], wait: float, single: bool = False) -> T:  # noqa: ARG002
-        with self._lock:
-            self._check_open()
-            try:
-                return job(self)
-            except BaseException:
-                for undo in reversed(self._undo):
-                    undo()
-                raise
-            finally:
-                self._undo.clear()
+        return self._jobs.write(job)
 
-    def submit(self, job: WriteJob[Any], wait: float, single: bool, done: Done) -> None:
-        try:
-            result = self.write(job, wait, single)
-        except Exception as error:  # noqa: BLE001 - handed to whoever waits
-            done(None, error)
-        else:
-            done(result, None)
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise Unavailable("the store is closed", hint="open it again")
+    def submit(self, job: WriteJob[Any], wait: float, single: bool, done: Done) -> None:  # noqa: ARG002
+        self._jobs.submit(job, done)
 
     # Read
 
@@ -155,7 +132,7 @@ class Ram:
         if row is None:
             row = held.rows[(put.shape, put.key)] = _Row()
             row.version = held.floor
-            self._undo.append(lambda: held.rows.pop((put.shape, put.key)))
+            self._jobs.undo.append(lambda: held.rows.pop((put.shape, put.key)))
         version = max(put.version or 1, row.version + 1)
         created = put.created or (old.created if old else put.now)
         cell = Cell(put.key, put.data, version, self._next(), created, put.now, put.expires, put.by)
@@ -196,7 +173,7 @@ class Ram:
         empty.horizon, empty.horizon_at = self.position(scope).rev, now
         self._scopes[scope] = empty
         empty.events.append(Change(self._next(), scope, "scope", "", op, 0, None, now, None, by, now))
-        self._undo.append(lambda: self._scopes.__setitem__(scope, held))
+        self._jobs.undo.append(lambda: self._scopes.__setitem__(scope, held))
         return live
 
     def _set(self, held: _Scope, row: _Row, cell: Cell | None, change: Change) -> None:
@@ -211,7 +188,7 @@ class Ram:
         row.cell, row.version = cell, change.version
         row.events.append(change)
         held.events.append(change)
-        self._undo.append(undo)
+        self._jobs.undo.append(undo)
 
     def _next(self) -> int:
         self._rev += 1
@@ -224,11 +201,11 @@ class Ram:
     # Upkeep
 
     def sweep(self, now: int, before: int | None, limit: int) -> tuple[int, bool]:  # noqa: ARG002
-        with self._lock:
+        with self._jobs.lock:
             return sum(_sweep(held, now, before) for held in self._scopes.values()), False
 
     def next_expiry(self) -> int | None:
-        with self._lock:
+        with self._jobs.lock:
             rows = [row for held in self._scopes.values() for row in held.rows.values()]
             return min((row.cell.expires for row in rows if row.cell and row.cell.expires), default=None)
 
@@ -236,7 +213,7 @@ class Ram:
         pass
 
     def check(self, progress: Progress | None) -> Health:
-        with self._lock:
+        with self._jobs.lock:
             checked = sum(len(held.rows) + len(held.events) for held in self._scopes.values())
         if progress:
             progress(checked, checked)
@@ -249,7 +226,7 @@ class Ram:
         return {"path": ":memory:"}
 
     def close(self) -> None:
-        self._closed = True
+        self._jobs.closed = True
 
 
 def _alive(held: _Scope, now: int) -> bool:

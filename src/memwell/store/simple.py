@@ -7,7 +7,6 @@ one `set` of the object is one whole write; before it is overwritten, the event 
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, TypeVar
@@ -17,9 +16,10 @@ from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from memwell import codec
-from memwell.errors import Unavailable, Unsupported
+from memwell.errors import Unsupported
 from memwell.store import Cell, Change, Counts, Done, Drop, Position, Progress, Put, ReadJob, Span, Traits, WriteJob
 from memwell.store.calling import Caller
+from memwell.store.undoing import Undoing
 from memwell.types import Damage, Health
 
 T = TypeVar("T")
@@ -79,43 +79,21 @@ class Simple:
     def __init__(self, wrapped: Any) -> None:
         self.poke: Callable[[], None] = lambda: None
         self._call = Caller(wrapped)
-        self._lock = threading.RLock()
-        self._undo: list[Callable[[], Any]] = []
+        self._jobs: Undoing[Simple] = Undoing(self)
         self._revs: dict[str, int] = {}
-        self._closed = False
 
     @property
     def traits(self) -> Traits:
         return Traits(self._call.name, inline=False, inline_writes=False, shared=False, durability="volatile")
 
     def read(self, job: ReadJob[T], wait: float, snapshot: bool = False) -> T:  # noqa: ARG002
-        with self._lock:
-            self._check_open()
-            return job(self)
+        return self._jobs.read(job)
 
     def write(self, job: WriteJob[T], wait: float, single: bool = False) -> T:  # noqa: ARG002
-        with self._lock:
-            self._check_open()
-            try:
-                return job(self)
-            except BaseException:
-                for undo in reversed(self._undo):
-                    undo()
-                raise
-            finally:
-                self._undo.clear()
+        return self._jobs.write(job)
 
-    def submit(self, job: WriteJob[Any], wait: float, single: bool, done: Done) -> None:
-        try:
-            result = self.write(job, wait, single)
-        except Exception as error:  # noqa: BLE001 - handed to whoever waits
-            done(None, error)
-        else:
-            done(result, None)
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise Unavailable("the store is closed", hint="open it again")
+    def submit(self, job: WriteJob[Any], wait: float, single: bool, done: Done) -> None:  # noqa: ARG002
+        self._jobs.submit(job, done)
 
     # Read
 
@@ -236,7 +214,7 @@ class Simple:
         meta, horizon = self._meta(scope), self._rev(scope)
         floor = max([meta.floor, *(doc.version for doc in docs)])
         deleted = Doc(memwell=1, key="", version=0, rev=self._next(scope), op=op, at=now, by=by, created=now)
-        self._undo.extend(self._restorers(scope, meta))
+        self._jobs.undo.extend(self._restorers(scope, meta))
         self._save(REGISTRY, scope, Meta(floor, horizon, now, deleted))
         self._call("delete_scope", scope)
         self._call("delete_scope", _archive(scope))
@@ -254,11 +232,11 @@ class Simple:
         if old is None:
             if self._read_meta(scope) is None:
                 self._save(REGISTRY, scope, Meta())
-            self._undo.append(lambda: self._call("delete", scope, doc.key))
+            self._jobs.undo.append(lambda: self._call("delete", scope, doc.key))
         else:
             self._save(_archive(scope), _number(old.rev), old)
-            self._undo.append(lambda: self._call("delete", _archive(scope), _number(old.rev)))
-            self._undo.append(lambda: self._save(scope, old.key, old))
+            self._jobs.undo.append(lambda: self._call("delete", _archive(scope), _number(old.rev)))
+            self._jobs.undo.append(lambda: self._save(scope, old.key, old))
         self._save(scope, doc.key, doc)
 
     # Documents
@@ -309,14 +287,14 @@ class Simple:
 
     def _next(self, scope: str) -> int:
         last = self._rev(scope)
-        self._undo.append(lambda: self._revs.__setitem__(scope, last))
+        self._jobs.undo.append(lambda: self._revs.__setitem__(scope, last))
         self._revs[scope] = last + 1
         return last + 1
 
     # Upkeep
 
     def sweep(self, now: int, before: int | None, limit: int) -> tuple[int, bool]:  # noqa: ARG002
-        with self._lock:
+        with self._jobs.lock:
             return sum(self._sweep(scope, now, before) for scope in self._registered()), False
 
     def _sweep(self, scope: str, now: int, before: int | None) -> int:
@@ -340,7 +318,7 @@ class Simple:
         return expired
 
     def next_expiry(self) -> int | None:
-        with self._lock:
+        with self._jobs.lock:
             docs = [doc for scope in self._registered() for doc in self._docs(scope)]
         return min((doc.expires for doc in docs if doc.expires is not None and doc.value is not UNSET), default=None)
 
@@ -349,7 +327,7 @@ class Simple:
 
     def check(self, progress: Progress | None) -> Health:
         damage, checked = [], 0
-        with self._lock:
+        with self._jobs.lock:
             for scope in self._registered():
                 for doc in self._docs(scope):
                     checked += 1
@@ -367,8 +345,8 @@ class Simple:
         return {"path": self._call.name, "object": repr(self._call("stats"))}
 
     def close(self) -> None:
-        if not self._closed:
-            self._closed = True
+        if not self._jobs.closed:
+            self._jobs.closed = True
             self._call("close")
             self._call.stop()
 

@@ -40,6 +40,9 @@ WAL_PAGES = 4000  # when the log is this long, upkeep moves it into the file
 WAL_PAGES_MOST = 10 * WAL_PAGES  # when upkeep does not keep up, the writer does it
 
 
+_LATER = object()
+
+
 def _idle() -> None:
     pass
 
@@ -137,13 +140,19 @@ class Sqlite:
 
     def read(self, job: ReadJob[T], wait: float, snapshot: bool = False) -> T:
         if not snapshot:
-            try:
-                return job(self._mine())
-            except (apsw.BusyError, *CLOSED):
-                pass  # below it waits, or opens anew
-            except DRIVER as error:
-                raise translate(error, self.path) from None
+            result = self._at_once(job)
+            if result is not _LATER:
+                return result  # type: ignore[return-value]
         return self._patiently(lambda: self._snapshot(job), wait)
+
+    def _at_once(self, job: Callable[[Any], T]) -> T | object:
+        """The way of nearly every call; _LATER if it has to wait, or to open anew."""
+        try:
+            return job(self._mine())
+        except (apsw.BusyError, *CLOSED):
+            return _LATER
+        except DRIVER as error:
+            raise translate(error, self.path) from None
 
     def _snapshot(self, job: ReadJob[T]) -> T:
         rows = self._mine()
@@ -159,12 +168,9 @@ class Sqlite:
         if self._log_suspect:
             self._translated(self._make_safe)
         if single:
-            try:
-                return job(self._mine())
-            except (apsw.BusyError, *CLOSED):
-                pass  # below it waits, or opens anew
-            except DRIVER as error:
-                raise translate(error, self.path) from None
+            result = self._at_once(job)
+            if result is not _LATER:
+                return result  # type: ignore[return-value]
         return self._patiently(lambda: self._transact(job), wait)
 
     def _transact(self, job: WriteJob[T]) -> T:
