@@ -73,7 +73,8 @@ class Sqlite:
         self._gate: threading.Event | None = None
         self._group_rows: Rows | None = None
         self._all_rows: weakref.WeakSet[Rows] = weakref.WeakSet()
-        self._commits = Commits(self._alone, self._together, self._wait_for_disk)
+        durable = self.settings.durability == "full"
+        self._commits = Commits(self._alone, self._together, self._wait_for_disk, durable)
 
     # Connections
 

@@ -23,6 +23,7 @@ from memwell.store import Done, WriteJob
 T = TypeVar("T")
 MAX_GROUP = 64
 CROWD = 16  # so many groups of one after a larger one mean that the others have gone
+GATHER_S = 0.00005
 LOOK_UP_S = 0.1
 GRACE_S = 5.0
 
@@ -105,11 +106,13 @@ class Commits:
         alone: Callable[[WriteJob[Any], bool, float], Any],
         together: Callable[[list[Ticket]], None],
         wait_for_disk: Callable[[], None],
+        durable: bool,
     ) -> None:
+        self._durable = durable
         self._alone, self._together = alone, together
         self._flush = Flush(wait_for_disk)
         self._queue: deque[Ticket] = deque()
-        self._crowd = 0
+        self._crowd = self._expected = 0
         self._lead = threading.RLock()
         self._leads = self._lead._is_owned  # type: ignore[attr-defined]  # noqa: SLF001 - as threading.Condition does
         self._work = Alarm()
@@ -176,8 +179,14 @@ class Commits:
         return bool(group)
 
     def _gather(self, group: list[Ticket]) -> None:
+        """Take what is queued. In a crowd, first let those who were just told come back, as long as they do."""
+        seen = 0
+        while self._crowd and self._durable and seen < len(self._queue) < self._expected:
+            seen = len(self._queue)
+            time.sleep(GATHER_S)
         while self._queue and len(group) < MAX_GROUP:
             group.append(self._queue.popleft())
+        self._expected = max(len(group), self._expected - 1)
 
     def _conclude(self, group: list[Ticket]) -> None:
         """Put back what was not run, let the next lead, and when the disk has the rest, tell those who wait."""

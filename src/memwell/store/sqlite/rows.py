@@ -15,12 +15,21 @@ if TYPE_CHECKING:
 class Rows:
     """Reads and writes through one connection; a transaction is open when there is more than one statement."""
 
-    __slots__ = ("__weakref__", "_run", "connection", "execute")
+    __slots__ = ("__weakref__", "_cursor", "connection", "execute")
 
     def __init__(self, connection: apsw.Connection) -> None:
         self.connection = connection
         self.execute: Any = connection.execute
-        self._run: Any = connection.cursor().execute  # a kept cursor, for what is always read to its end
+        self._cursor = connection.cursor()
+
+    def _all(self, query: str, bound: tuple[Any, ...]) -> list[Any]:
+        """All rows, by a kept cursor. One that is interrupted half-way would keep its lock, so it is given up."""
+        try:
+            return self._cursor.execute(query, bound).fetchall()
+        except BaseException:
+            self._cursor.close(True)
+            self._cursor = self.connection.cursor()
+            raise
 
     def run(self, job: WriteJob[Any]) -> Any:
         """A job of one statement, which undoes itself when it fails."""
@@ -40,7 +49,7 @@ class Rows:
         return result
 
     def data(self, scope: str, shape: str, key: str, now: int) -> bytes | None:
-        rows = self._run(sql.DATA, (scope, shape, key, now)).fetchall()
+        rows = self._all(sql.DATA, (scope, shape, key, now))
         return rows[0][0] if rows else None
 
     def cell(self, scope: str, shape: str, key: str, now: int) -> Cell | None:
@@ -96,13 +105,13 @@ class Rows:
         bound = put.bound()
         # fetchall, because an autocommit statement commits only when it has run to its end.
         if put.version is not None:
-            rows = self._run(sql.PUT_LOADED, (*bound, put.created, put.version)).fetchall()
+            rows = self._all(sql.PUT_LOADED, (*bound, put.created, put.version))
         elif put.if_version is None:
-            rows = self._run(sql.PUT, bound).fetchall()
+            rows = self._all(sql.PUT, bound)
         elif put.if_version == 0:
-            rows = self._run(sql.PUT_ABSENT, bound).fetchall()
+            rows = self._all(sql.PUT_ABSENT, bound)
         else:
-            rows = self._run(sql.PUT_IF, (*bound, put.if_version)).fetchall()
+            rows = self._all(sql.PUT_IF, (*bound, put.if_version))
         if not rows:
             return None
         version, rev, created = rows[0]
