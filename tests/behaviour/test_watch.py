@@ -98,11 +98,11 @@ def test_a_watch_that_nobody_holds_is_forgotten(path):
     with memwell.open(path) as store:
         mem, watchers = store.scope(agent="a"), store._door.engine.watchers
         watch = mem.watch()
-        assert watchers
+        assert watchers.bells
         del watch
         gc.collect()
         mem.set("k", 1)
-        assert not watchers
+        assert not watchers.bells
 
 
 @promise("watch:async")

@@ -10,6 +10,7 @@ class TestMine(BackendTests):
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -31,7 +32,8 @@ _PARTS = (
     "failing",
     "stored",
 )
-pytest.register_assert_rewrite(*(f"memwell.testing.{part}" for part in _PARTS))
+_NAMES = [f"memwell.testing.{part}" for part in _PARTS]
+pytest.register_assert_rewrite(*(name for name in _NAMES if name not in sys.modules))
 
 from memwell.config import settings_from  # noqa: E402
 from memwell.store import Backend  # noqa: E402
