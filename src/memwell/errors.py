@@ -35,6 +35,17 @@ class MemwellError(Exception):
     def __str__(self) -> str:
         return f"{self.message} ({self.hint})" if self.hint else self.message
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _made_again, (type(self), self.__dict__)
+
+
+def _made_again(kind: type[MemwellError], fields: dict[str, Any]) -> MemwellError:
+    """A copy, as other processes and `copy` make it: whatever the error carries comes along."""
+    error = kind.__new__(kind, fields["message"])
+    error.args = (fields["message"],)
+    error.__dict__.update(fields)
+    return error
+
 
 class NotFound(MemwellError, LookupError):
     """What was asked for is not there."""

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from memwell import ops
 from memwell.engine import Engine
 from memwell.engine.guard import Caller
-from memwell.errors import Busy
+from memwell.errors import Busy, Unavailable
 from memwell.local import POLL_S, author
 from memwell.ops import Op
 from memwell.store import Progress
@@ -77,6 +77,8 @@ class AsyncLocal:
 
     async def apply(self, op: Op[R], *, progress: Progress | None = None) -> R:
         """Await the op. Cancelling stops the waiting, not the write."""
+        if self.engine.closed:
+            raise _closed()
         if monotonic() > self._turns.until:
             if self._turns.begun:
                 await asyncio.sleep(0)
@@ -126,8 +128,15 @@ class AsyncLocal:
 
     async def run(self, work: Callable[..., R], *args: Any) -> R:
         """Long work that applies many ops, in a thread."""
+        if self.engine.closed:
+            raise _closed()
         return await self._elsewhere(work, partial(self.engine.apply, self.caller), *args)
 
     async def close(self) -> None:
-        await self._elsewhere(self.engine.close)
-        self._pool.shutdown(wait=False)
+        if not self.engine.closed:
+            await self._elsewhere(self.engine.close)
+            self._pool.shutdown(wait=False)
+
+
+def _closed() -> Unavailable:
+    return Unavailable("the store is closed", hint="open it again")

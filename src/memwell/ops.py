@@ -166,7 +166,7 @@ class Batch(Op[list[Any]], frozen=True, tag="batch"):
     ops: list[Any]
 
     def is_heavy(self) -> bool:
-        return len(self.ops) > LIGHT // 10 or any(op.is_heavy() for op in self.ops)
+        return len(self.ops) > LIGHT // 10 or any(isinstance(op, Op) and op.is_heavy() for op in self.ops)
 
 
 class Changes(Op[ChangesPage], frozen=True, tag="scope.changes"):

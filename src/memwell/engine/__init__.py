@@ -15,7 +15,7 @@ from memwell.engine.context import Context
 from memwell.engine.guard import Caller, Guard, owners_only
 from memwell.engine.keeper import Keeper
 from memwell.engine.rules import bounded
-from memwell.errors import Invalid, Unsupported
+from memwell.errors import Invalid, Unavailable, Unsupported
 from memwell.ops import Op
 from memwell.scope import canonical
 from memwell.store import Backend, Done, Progress, Write, WriteJob
@@ -75,6 +75,7 @@ class Engine:
     ) -> None:
         self.backend, self.settings = backend, settings
         self.traits = backend.traits
+        self.closed = False
         self.watchers = watch.Watchers()
         self._guard, self._observe = guard, observe
         self._keeper = Keeper(backend, settings, self._sweep)
@@ -121,6 +122,8 @@ class Engine:
     def _admit(self, caller: Caller, op: Op[R]) -> Op[R]:
         """Guard first; then the scope in its one spelling."""
         self._guard(caller, op)
+        if self.closed:
+            raise Unavailable("the store is closed", hint="open it again")
         scope = getattr(op, "scope", None)
         if scope is not None:
             spelling = canonical(scope)
@@ -149,5 +152,6 @@ class Engine:
 
     def close(self) -> None:
         """Stop upkeep, finish what was accepted, close the backend."""
+        self.closed = True
         self._keeper.stop()
         self.backend.close()

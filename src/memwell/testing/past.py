@@ -149,3 +149,15 @@ class PastTests:
                 mem.get("k", at=at)
         with pytest.raises(NotFound):
             mem.revert("k", 1)
+
+    @promise("fact:retention")
+    def test_so_is_the_forgotten_past_of_a_deleted_key(self, opener: Any, clock: FrozenClock) -> None:
+        store = opener(history_seconds=100)
+        mem = store.scope(agent="a")
+        old = mem.set("k", 1)
+        mem.delete("k")
+        clock.advance(101)
+        store.sweep()
+        with pytest.raises(NotFound, match="forgotten"):
+            mem.get("k", at=old.rev)
+        assert mem.get("k", "absent") == "absent"

@@ -87,8 +87,8 @@ def prepare(path: str) -> None:
     """Make the file with 0600 in a folder with 0700 before SQLite sees it; what exists keeps its mode."""
     file = Path(path)
     try:
-        if not file.parent.exists():
-            file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for folder in reversed([folder for folder in file.parents if not folder.exists()]):
+            folder.mkdir(mode=0o700, exist_ok=True)
         os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
     except OSError as error:
         reason = error.strerror or str(error)

@@ -65,7 +65,7 @@ def next_expiry(rows: Rows) -> int | None:
     """When the next cell or event value expires."""
     cell = rows.execute("SELECT min(expires) FROM cells WHERE expires IS NOT NULL").get
     event = rows.execute("SELECT min(expires) FROM events WHERE expires IS NOT NULL AND value IS NOT NULL").get
-    return min((moment for moment in (cell, event) if moment is not None), default=None)
+    return min((moment for moment in (cell, event) if isinstance(moment, int)), default=None)  # damaged: not a number
 
 
 def checkpoint(connection: apsw.Connection, restart: bool = False) -> None:

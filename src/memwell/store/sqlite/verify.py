@@ -40,7 +40,7 @@ _STORIES = {
         WHERE CASE
           WHEN e.shape = 'scope' THEN 0
           WHEN e.prev IS NULL THEN e.version NOT BETWEEN 1 AND 1 + coalesce(s.floor, 0) AND e.op NOT LIKE '%.load'
-          WHEN p.rev IS NULL THEN e.prev > coalesce(s.horizon, 0)
+          WHEN p.rev IS NULL THEN e.prev NOT BETWEEN 1 AND coalesce(s.horizon, 0)
           ELSE p.rev >= e.rev OR (p.scope, p.shape, p.key) <> (e.scope, e.shape, e.key)
             OR CASE WHEN e.op LIKE '%.load' THEN e.version <= p.version
                  WHEN e.op LIKE '%.set' OR e.op LIKE '%.revert' THEN e.version <> p.version + 1
