@@ -36,10 +36,10 @@ class Instant:
 
     def _refuse_forgotten(self, view: Read, scope: str, oldest: Change | None) -> None:
         """Absent is a lie where the answer was forgotten: say so instead."""
-        if oldest is not None and oldest.version == 1:
+        cut = oldest is not None and oldest.prev is not None
+        if oldest is not None and oldest.version == 1 and not cut:
             return  # it was made later than that, for the first time
         _, horizon, horizon_at = view.position(scope)
-        cut = oldest is not None and oldest.prev is not None
         if cut or self._bound < (horizon if self._by_rev else horizon_at):
             raise NotFound(
                 f"the history of {scope} up to rev {horizon} has been forgotten",

@@ -24,9 +24,10 @@ NAMES = ("a", "a_", "aX", "A", "b/c", "b/c/d", "é")
 SCOPES = st.sampled_from(("agent:{}", "agent:{}/user:u"))
 KEYS = st.sampled_from((*NAMES[:1] * 6, *NAMES))  # mostly one key, so that its writes meet
 VALUES = st.sampled_from((None, True, 1, 1.0, 0, "", "text", [], [1, [None]], {}, {"a": {"b": "é"}}))
-TTLS = st.sampled_from((None, None, None, 1, 5, 60))
-SECONDS = st.sampled_from((0.000001, 1, 4, 5, 60))
-GUESSES = st.sampled_from((None, None, None, "current", "current", "last", "last", 0, 1, 2))
+TTLS = st.sampled_from((5, None, 1, None, 60))
+SECONDS = st.sampled_from((5, 60, 1, 4, 0.000001))
+PAUSES = st.sampled_from((0, 1, 0, 5))  # time passes between two writes, too
+GUESSES = st.sampled_from((None, "last", "current", None, None, 0, 1))
 VERSIONS = st.integers(1, 5)
 PREFIXES = st.sampled_from((None, "", "a", "a_", "A", "b/", "é", "zzz"))
 PATTERNS = st.sampled_from((None, "*", "**", "a*", "a?", "a[_X]", "b?c", "b/*", "b/**", "**/d", "?", "A", "*_*"))
@@ -144,7 +145,8 @@ class Facts(RuleBasedStateMachine):
     def fill(self, scope: str, values: dict[str, Any]) -> None:
         self._set_many(scope, values, None)
 
-    def _set(self, scope: str, key: str, value: Any, ttl: float | None, guess: int | str | None) -> None:
+    def _set(self, scope: str, key: str, value: Any, ttl: float | None, guess: int | str | None, pause: float) -> None:
+        self.clock.advance(pause)
         mem, ledger = self._at(scope)
         wanted, now = self._guess(guess, ledger, key), self.clock.us
         self._do(
@@ -155,9 +157,9 @@ class Facts(RuleBasedStateMachine):
         )
 
     # Rules are chosen evenly: what happens most in life stands here most often.
-    set = rule(scope=SCOPES, key=KEYS, value=VALUES, ttl=TTLS, guess=GUESSES)(_set)
-    set_again = rule(scope=SCOPES, key=KEYS, value=VALUES, ttl=TTLS, guess=GUESSES)(_set)
-    set_once_more = rule(scope=SCOPES, key=KEYS, value=VALUES, ttl=TTLS, guess=GUESSES)(_set)
+    set = rule(scope=SCOPES, key=KEYS, value=VALUES, ttl=TTLS, guess=GUESSES, pause=PAUSES)(_set)
+    set_again = rule(scope=SCOPES, key=KEYS, value=VALUES, ttl=TTLS, guess=GUESSES, pause=PAUSES)(_set)
+    set_once_more = rule(scope=SCOPES, key=KEYS, value=VALUES, ttl=TTLS, guess=GUESSES, pause=PAUSES)(_set)
 
     @rule(scope=SCOPES, values=MANY, ttl=TTLS)
     def set_many(self, scope: str, values: dict[str, Any], ttl: float | None) -> None:
@@ -173,8 +175,9 @@ class Facts(RuleBasedStateMachine):
             lambda model: {key: model.set(key, value, "tester", now, ttl, None) for key, value in values.items()},
         )
 
-    @rule(scope=SCOPES, key=KEYS, guess=GUESSES)
-    def delete(self, scope: str, key: str, guess: int | str | None) -> None:
+    @rule(scope=SCOPES, key=KEYS, guess=GUESSES, pause=PAUSES)
+    def delete(self, scope: str, key: str, guess: int | str | None, pause: float) -> None:
+        self.clock.advance(pause)
         mem, ledger = self._at(scope)
         wanted, now = self._guess(guess, ledger, key), self.clock.us
         self._do(
