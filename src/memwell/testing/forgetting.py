@@ -40,7 +40,6 @@ class Forgetting(RuleBasedStateMachine):
         self.mem = self.store.scope(agent=f"forgetful {self.sequences}", by="tester")
         self.ledger = Ledger()
         self.tops: dict[str, int] = {}
-        self.before = 0  # what is older may have been forgotten
 
     def teardown(self) -> None:
         with self._context:
@@ -55,8 +54,9 @@ class Forgetting(RuleBasedStateMachine):
             write.rev, write.version = event.rev, event.version
 
     def _certain(self, write: Written) -> bool:
-        """Whether this write must still be there."""
-        return write.at >= self.before or self.ledger.live(write.key, self.clock.us) is write
+        """Whether this write must still be there; what is old may go at any time, by the store's own upkeep."""
+        old = self.clock.us - HISTORY_S * 1_000_000
+        return write.at >= old or self.ledger.live(write.key, self.clock.us) is write
 
     @rule(key=KEYS, value=st.integers(0, 9), ttl=TTLS)
     def set(self, key: str, value: int, ttl: float | None) -> None:
@@ -81,7 +81,6 @@ class Forgetting(RuleBasedStateMachine):
     def tidy(self, kind: str) -> None:
         if kind == "sweep":
             self.store.sweep()
-            self.before = self.clock.us - HISTORY_S * 1_000_000
             return
         # Tombstones that were forgotten leave nothing to delete, and then there is no event of it.
         before = self.store.apply(ops.Changes(self.mem.name)).rev
