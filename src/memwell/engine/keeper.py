@@ -50,16 +50,19 @@ class Keeper:
             self._thread.join()
 
     def _run(self) -> None:
+        next_sweep = clock.monotonic() + self._settings.sweep_seconds
         while True:
-            poked = self._wake.wait(self._settings.sweep_seconds)
+            poked = self._wake.wait(max(0.0, next_sweep - clock.monotonic()))
             if self._stopped:
                 return
             self._wake.clear()
             try:
                 if poked:
                     self._backend.tend()
-                if self._due():
-                    self._sweep()
+                if clock.monotonic() >= next_sweep:
+                    next_sweep = clock.monotonic() + self._settings.sweep_seconds
+                    if self._due():
+                        self._sweep()
             except MemwellError:
                 continue  # a busy store or a full disk: the next turn tries again
 
