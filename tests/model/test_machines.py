@@ -39,6 +39,5 @@ def test_so_do_the_others(where):
 @promise("model:forgetting")
 def test_a_store_that_forgets_keeps_what_is_current(name, tmp_path):
     where = {"sqlite": tmp_path / "memory.db", "ram": ":memory:", "simple": Dicts()}[name]
-    # The machine itself says when to sweep: the keeper must not, however slow the run is.
-    options = {"history_seconds": forgetting.HISTORY_S, "durability": "fast", "sweep_seconds": 86_400}
+    options = {"history_seconds": forgetting.HISTORY_S, "durability": "fast"}
     assert explore(forgetting, where, 200, **options) >= 200 * TIMES
