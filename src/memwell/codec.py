@@ -69,7 +69,7 @@ def decode(data: bytes) -> Any:
     """The value that stored bytes hold."""
     try:
         return _decode(data)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, TypeError) as error:  # a damaged row may hold a number
         raise Corrupt(
             f"a stored value is not JSON: {error}", hint="run 'memwell check' to see what is damaged"
         ) from None

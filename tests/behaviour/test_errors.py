@@ -8,8 +8,8 @@ import re
 
 import pytest
 
-from memwell import errors
-from memwell.errors import ERRORS, Conflict, Denied, MemwellError, PendingApproval, TooLarge
+from memwell import codec, errors
+from memwell.errors import ERRORS, Conflict, Corrupt, Denied, MemwellError, PendingApproval, TooLarge
 from memwell.testing import promise
 
 CLASSES = [
@@ -104,3 +104,10 @@ def test_errors_are_what_python_programmers_catch():
     assert issubclass(errors.NotFound, LookupError)
     assert issubclass(errors.Invalid, ValueError)
     assert issubclass(errors.TooLarge, ValueError)
+
+
+@pytest.mark.parametrize("damaged", [5, 1.5, b"\xff", b"{"])
+@promise("file:check")
+def test_stored_bytes_that_are_no_value_are_damage(damaged):
+    with pytest.raises(Corrupt, match="not JSON"):
+        codec.decode(damaged)
