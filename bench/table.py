@@ -24,7 +24,7 @@ def _costs(cases: list[Case]) -> str:
         for case in cases
         for row in case.rows
     ]
-    return _table(heads, rows)
+    return markdown(heads, rows)
 
 
 def _ratio(case: Case, row: Row) -> str:
@@ -33,7 +33,7 @@ def _ratio(case: Case, row: Row) -> str:
 
 def _promises(targets: list[Target]) -> str:
     heads = ("promise", "measured", "target", "by", "")
-    return _table(heads, [(t.about, _measured(t), _limit(t), t.clock, _VERDICT[t.met]) for t in targets])
+    return markdown(heads, [(t.about, _measured(t), _limit(t), t.clock, _VERDICT[t.met]) for t in targets])
 
 
 def _measured(target: Target) -> str:
@@ -54,7 +54,7 @@ def _number(number: float) -> str:
     return f"{number:,.0f}" if number >= 100 else f"{number:.1f}" if number >= 10 else f"{number:.2f}"
 
 
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def markdown(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     if not rows:
         return ""
     widths = [max(len(line[column]) for line in (heads, *rows)) for column in range(len(heads))]

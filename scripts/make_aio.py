@@ -1,4 +1,4 @@
-"""Write src/memwell/aio.py from src/memwell/memory.py: the same methods, awaited. `--check` only compares."""
+"""Write the async face (aio.py, recall_async.py) from the sync one: the same methods, awaited. `--check` compares."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-SOURCE = ROOT / "src/memwell/memory.py"
-TARGET = ROOT / "src/memwell/aio.py"
+FACES = {"recall.py": "recall_async.py", "memory.py": "aio.py"}
 
 AWAITED = re.compile(r"(?<!await )\bself\.(_apply|_run|_door\.close|commit|_bell\.wait)\(")
 ALWAYS = re.compile(r"^    def __a(enter|exit)__|: \.\.\.\s*(@overload\s*)?$")
@@ -17,18 +16,19 @@ METHOD = re.compile(r"^    def \w+\(", re.MULTILINE)
 RULES = [
     (
         r'^"""Names for people: .*"""',
-        '"""Made from memory.py by scripts/make_aio.py; do not edit. The same names, awaited."""',
+        '"""Made by scripts/make_aio.py; do not edit. The same names, awaited."""',
     ),
-    (r"(?<![.\w])(Store|Memory|Batch|Watch|Local)\b", r"Async\1"),
+    (r"(?<![.\w])(Store|Memory|Batch|Watch|Local|Records)\b", r"Async\1"),
     (r"\b__(enter|exit|iter|next)__\b", r"__a\1__"),
     (r"\bStopIteration\b", "StopAsyncIteration"),
     (r"(?<!Async)\bIterator\b", "AsyncIterator"),
     (r"`memwell\.open`", "`memwell.open_async`"),
     (r"`with`", "`async with`"),
     (
-        r"^from memwell\.local import AsyncLocal, ",
-        "from memwell.local_async import AsyncLocal\nfrom memwell.local import ",
+        r"^from memwell\.local import AsyncLocal(, |$)",
+        r"from memwell.local_async import AsyncLocal\nfrom memwell.local import ",
     ),
+    (r"^from memwell\.recall import", "from memwell.recall_async import"),
 ]
 
 
@@ -46,27 +46,33 @@ def colour(block: str) -> str:
     return block
 
 
-def generate() -> str:
-    """The async file; a rule that nothing needs is an error, because it hides a mistake."""
-    text = SOURCE.read_text()
+def generate(source: Path, target: Path, used: set[str]) -> str:
+    """The async file, and which rules it needed."""
+    text = source.read_text()
     for pattern, replacement in RULES:
         text, count = re.subn(pattern, replacement, text, flags=re.MULTILINE)
-        if not count:
-            raise SystemExit(f"the rule {pattern!r} was never used")
+        if count:
+            used.add(pattern)
+    text = re.sub(r"^from memwell\.local import $", "", text, flags=re.MULTILINE)
     text = "".join(colour(block) for block in method_blocks(text))
     for command in (["check", "--fix", "--quiet", "--select", "I,F401"], ["format", "--quiet"]):
-        ruff = [sys.executable, "-m", "ruff", *command, "--stdin-filename", str(TARGET), "-"]
+        ruff = [sys.executable, "-m", "ruff", *command, "--stdin-filename", str(target), "-"]
         text = subprocess.run(ruff, input=text, text=True, capture_output=True, check=True, cwd=ROOT).stdout
     return text
 
 
 def main() -> None:
-    made = generate()
-    if "--check" in sys.argv:
-        if TARGET.read_text() != made:
-            raise SystemExit("aio.py is not what memory.py makes: run scripts/make_aio.py")
-    else:
-        TARGET.write_text(made)
+    used: set[str] = set()
+    for source, target in FACES.items():
+        path = ROOT / "src/memwell" / target
+        made = generate(ROOT / "src/memwell" / source, path, used)
+        if "--check" not in sys.argv:
+            path.write_text(made)
+        elif path.read_text() != made:
+            raise SystemExit(f"{target} is not what {source} makes: run scripts/make_aio.py")
+    for pattern, _ in RULES:
+        if pattern not in used:
+            raise SystemExit(f"the rule {pattern!r} was never used: it hides a mistake")
 
 
 if __name__ == "__main__":

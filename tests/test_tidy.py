@@ -23,10 +23,24 @@ TEXTS = [
 
 # From the ground up; a module may import its own layer and those before it.
 LAYERS = {
-    "base": {"clock", "codec", "config", "errors", "forks", "ops", "parts", "pattern", "scope", "types"},
+    "base": {
+        "clock",
+        "codec",
+        "config",
+        "embed",
+        "errors",
+        "forks",
+        "ids",
+        "ops",
+        "parts",
+        "pattern",
+        "scope",
+        "types",
+        "words",
+    },
     "store": {"store"},
     "engine": {"engine"},
-    "face": {"aio", "local", "local_async", "memory", "opening", "transfer"},
+    "face": {"aio", "local", "local_async", "memory", "opening", "recall", "recall_async", "transfer"},
     "agent": {"agent"},
     "surface": {"cli"},
 }

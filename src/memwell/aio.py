@@ -1,4 +1,4 @@
-"""Made from memory.py by scripts/make_aio.py; do not edit. The same names, awaited."""
+"""Made by scripts/make_aio.py; do not edit. The same names, awaited."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ from collections import deque
 from collections.abc import AsyncIterator, Iterable, Mapping
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Self, TypeVar, overload
+from typing import Any, Self, TypeVar, Unpack, overload
 
 from memwell import clock, codec, ops, transfer
 from memwell.codec import ABSENT
 from memwell.errors import Invalid
 from memwell.local import check_timeout
 from memwell.local_async import AsyncLocal
-from memwell.ops import Op
+from memwell.ops import Draft, NewRecord, Op
+from memwell.recall_async import AsyncRecords
 from memwell.scope import Scope
 from memwell.store import Progress
-from memwell.types import Entry, Event, Health, Loaded, Stats
+from memwell.types import Entry, Event, Health, Hits, Loaded, Packed, Receipt, Record, Stats, Trust
 
 T = TypeVar("T")
 D = TypeVar("D")
@@ -34,8 +35,13 @@ class AsyncStore:
         self._apply = door.apply
         self._run = door.run
 
-    def scope(self, text: str | Scope | None = None, /, *, by: str | None = None, **fields: str) -> AsyncMemory:
-        """The memory of one scope: `scope("agent:support")` or `scope(agent="support", user="42")`."""
+    def scope(
+        self, text: str | Scope | None = None, /, *, by: str | None = None, trust: Trust | None = None, **fields: str
+    ) -> AsyncMemory:
+        """The memory of one scope: `scope("agent:support")` or `scope(agent="support", user="42")`.
+
+        `by` is who writes through it, `trust` what their word counts: human, system, agent or external.
+        """
         if (text is None) == (not fields):
             raise Invalid(
                 "give a scope as text or as fields", hint='e.g. scope("agent:support") or scope(agent="support")'
@@ -44,11 +50,11 @@ class AsyncStore:
             name = Scope(**fields).text
         else:
             name = text.text if isinstance(text, Scope) else Scope.parse(text).text
-        return AsyncMemory(self._door if by is None else self._door.acting_as(by), name)
+        return AsyncMemory(self._door.acting_as(by, trust), name)
 
-    def shared(self, *, by: str | None = None) -> AsyncMemory:
+    def shared(self, *, by: str | None = None, trust: Trust | None = None) -> AsyncMemory:
         """The memory that all share: the scope `global`."""
-        return self.scope(Scope.shared(), by=by)
+        return self.scope(Scope.shared(), by=by, trust=trust)
 
     async def scopes(self, *, limit: int | None = None, after: str | None = None) -> list[str]:
         """The scopes that hold anything, sorted."""
@@ -65,6 +71,22 @@ class AsyncStore:
     async def sweep(self) -> int:
         """Free what has expired now, rather than soon; how many entries that were."""
         return await self._apply(ops.Sweep())
+
+    async def pending(self, *, limit: int = 100) -> list[Record]:
+        """The records of every scope that wait for a review, oldest first."""
+        return await self._apply(ops.Pending(None, limit))
+
+    async def forget(self, source: str) -> Receipt:
+        """Remove all that came from a source, in every scope, and what was derived from it."""
+        return await self._apply(ops.Forget(source))
+
+    async def embed(self, progress: Progress | None = None) -> int:
+        """Make the vectors that are still missing, and wait for it; how many."""
+        return await self._apply(ops.Embed(), progress=progress)
+
+    async def reindex(self) -> int:
+        """Make the search index anew from what is stored; how many records are in it."""
+        return await self._apply(ops.Reindex())
 
     async def check(self, progress: Progress | None = None) -> Health:
         """Verify the file and every stored hash; nothing is changed."""
@@ -100,12 +122,13 @@ class AsyncStore:
 
 
 class AsyncMemory:
-    """A handle on one scope; facts are its own methods."""
+    """A handle on one scope; facts are its own methods, records stand under `records`."""
 
     def __init__(self, door: AsyncLocal, name: str) -> None:
         self._door = door
         self._apply = door.apply
         self.name = name
+        self.records = AsyncRecords(door, name)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}>"
@@ -182,6 +205,18 @@ class AsyncMemory:
     async def revert(self, key: str, version: int, *, if_version: int | None = None) -> Entry:
         """Write the value of an earlier version as a new version."""
         return await self._apply(ops.Revert(self.name, key, version, if_version))
+
+    async def remember(self, content: str, **more: Unpack[Draft]) -> Record:
+        """Keep a memory: `records.remember`."""
+        return await self._apply(ops.Remember(self.name, NewRecord(content=content, **more)))
+
+    async def search(self, query: str = "", *, limit: int = 10, **more: Any) -> Hits:
+        """The records that fit best: `records.search`, which says what else can be given."""
+        return await self._apply(self.records.asked(query, limit=limit, **more))
+
+    async def context(self, query: str, max_tokens: int = 1000, *, inherit: bool = False) -> Packed:
+        """What a search finds, packed for a prompt: `records.context`."""
+        return await self._apply(ops.Pack(self.name, query, max_tokens, inherit=inherit))
 
     def batch(self) -> AsyncBatch:
         """Collect writes and commit them in one transaction, in order, all or none."""

@@ -23,6 +23,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     max_value_bytes: int = 1024 * 1024
     max_batch: int = 10_000
     sweep_seconds: float = 60.0
+    allow_hard_delete: bool = False
+    allow_export: bool = True
 
     def __post_init__(self) -> None:
         if self.durability not in DURABILITIES:
@@ -31,6 +33,9 @@ class Settings(Struct, frozen=True, kw_only=True):
             _positive(name, getattr(self, name))
         if self.history_seconds is not None:
             _positive("history_seconds", self.history_seconds)
+        for name in ("allow_hard_delete", "allow_export"):
+            if not isinstance(getattr(self, name), bool):
+                raise Invalid(f"{name} is True or False, not {getattr(self, name)!r}")
 
 
 class Options(TypedDict, total=False):
@@ -43,6 +48,8 @@ class Options(TypedDict, total=False):
     max_value_bytes: int
     max_batch: int
     sweep_seconds: float
+    allow_hard_delete: bool
+    allow_export: bool
 
 
 def settings_from(**options: Unpack[Options]) -> Settings:
@@ -80,3 +87,8 @@ def default_author() -> str:
         return getpass.getuser()
     except (KeyError, OSError):
         return f"uid-{os.getuid()}"
+
+
+def default_embedder() -> str | None:
+    """The embedder of a command that searches and names none: MEMWELL_EMBEDDER, else none."""
+    return os.environ.get("MEMWELL_EMBEDDER") or None

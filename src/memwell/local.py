@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast, get_args
 
 from memwell import ops
 from memwell.codec import check_text
@@ -14,6 +14,7 @@ from memwell.engine.guard import Caller
 from memwell.errors import Invalid
 from memwell.ops import Op
 from memwell.store import Progress
+from memwell.types import Trust
 
 R = TypeVar("R")
 POLL_S = 0.05  # how soon another process's write is seen by a watcher
@@ -30,6 +31,22 @@ def author(name: str) -> str:
     if name == "":
         raise Invalid("the author's name is empty", hint="leave `by` out to write as yourself")
     return check_text(name, "by")
+
+
+def trusted(level: object) -> Trust:
+    """A level of trust."""
+    if level not in get_args(Trust):
+        raise Invalid(f"trust is {level!r}", hint=f"use one of {', '.join(get_args(Trust))}")
+    return level  # type: ignore[return-value]
+
+
+def other(caller: Caller, name: str | None, trust: str | None) -> Caller:
+    """The caller under another name, or with another trust."""
+    return Caller(
+        caller.name if name is None else author(name),
+        caller.owner,
+        caller.trust if trust is None else trusted(trust),
+    )
 
 
 def check_timeout(seconds: float | None) -> float:
@@ -60,9 +77,11 @@ class Local:
         self.engine, self.caller = engine, caller
         self.apply = cast("Apply", partial(engine.apply, caller))
 
-    def acting_as(self, name: str) -> Local:
-        """The same engine for a caller of another name."""
-        return Local(self.engine, Caller(author(name), self.caller.owner))
+    def acting_as(self, name: str | None, trust: str | None = None) -> Local:
+        """The same engine for a caller of another name or trust."""
+        if name is None and trust is None:
+            return self
+        return Local(self.engine, other(self.caller, name, trust))
 
     def position(self, scope: str) -> int:
         """The newest rev of a scope, now."""

@@ -14,7 +14,7 @@ from memwell import ops
 from memwell.engine import Engine
 from memwell.engine.guard import Caller
 from memwell.errors import Busy, Unavailable
-from memwell.local import POLL_S, author
+from memwell.local import POLL_S, other
 from memwell.ops import Op
 from memwell.store import Progress
 
@@ -71,9 +71,11 @@ class AsyncLocal:
         self._pool = pool or ThreadPoolExecutor(THREADS, thread_name_prefix="memwell")
         self._turns = turns or Turns()
 
-    def acting_as(self, name: str) -> AsyncLocal:
-        """The same engine for a caller of another name."""
-        return AsyncLocal(self.engine, Caller(author(name), self.caller.owner), self._pool, self._turns)
+    def acting_as(self, name: str | None, trust: str | None = None) -> AsyncLocal:
+        """The same engine for a caller of another name or trust."""
+        if name is None and trust is None:
+            return self
+        return AsyncLocal(self.engine, other(self.caller, name, trust), self._pool, self._turns)
 
     async def apply(self, op: Op[R], *, progress: Progress | None = None) -> R:
         """Await the op. Cancelling stops the waiting, not the write."""

@@ -6,16 +6,17 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Self, TypeVar, overload
+from typing import Any, Self, TypeVar, Unpack, overload
 
 from memwell import clock, codec, ops, transfer
 from memwell.codec import ABSENT
 from memwell.errors import Invalid
 from memwell.local import Local, check_timeout
-from memwell.ops import Op
+from memwell.ops import Draft, NewRecord, Op
+from memwell.recall import Records
 from memwell.scope import Scope
 from memwell.store import Progress
-from memwell.types import Entry, Event, Health, Loaded, Stats
+from memwell.types import Entry, Event, Health, Hits, Loaded, Packed, Receipt, Record, Stats, Trust
 
 T = TypeVar("T")
 D = TypeVar("D")
@@ -33,8 +34,13 @@ class Store:
         self._apply = door.apply
         self._run = door.run
 
-    def scope(self, text: str | Scope | None = None, /, *, by: str | None = None, **fields: str) -> Memory:
-        """The memory of one scope: `scope("agent:support")` or `scope(agent="support", user="42")`."""
+    def scope(
+        self, text: str | Scope | None = None, /, *, by: str | None = None, trust: Trust | None = None, **fields: str
+    ) -> Memory:
+        """The memory of one scope: `scope("agent:support")` or `scope(agent="support", user="42")`.
+
+        `by` is who writes through it, `trust` what their word counts: human, system, agent or external.
+        """
         if (text is None) == (not fields):
             raise Invalid(
                 "give a scope as text or as fields", hint='e.g. scope("agent:support") or scope(agent="support")'
@@ -43,11 +49,11 @@ class Store:
             name = Scope(**fields).text
         else:
             name = text.text if isinstance(text, Scope) else Scope.parse(text).text
-        return Memory(self._door if by is None else self._door.acting_as(by), name)
+        return Memory(self._door.acting_as(by, trust), name)
 
-    def shared(self, *, by: str | None = None) -> Memory:
+    def shared(self, *, by: str | None = None, trust: Trust | None = None) -> Memory:
         """The memory that all share: the scope `global`."""
-        return self.scope(Scope.shared(), by=by)
+        return self.scope(Scope.shared(), by=by, trust=trust)
 
     def scopes(self, *, limit: int | None = None, after: str | None = None) -> list[str]:
         """The scopes that hold anything, sorted."""
@@ -64,6 +70,22 @@ class Store:
     def sweep(self) -> int:
         """Free what has expired now, rather than soon; how many entries that were."""
         return self._apply(ops.Sweep())
+
+    def pending(self, *, limit: int = 100) -> list[Record]:
+        """The records of every scope that wait for a review, oldest first."""
+        return self._apply(ops.Pending(None, limit))
+
+    def forget(self, source: str) -> Receipt:
+        """Remove all that came from a source, in every scope, and what was derived from it."""
+        return self._apply(ops.Forget(source))
+
+    def embed(self, progress: Progress | None = None) -> int:
+        """Make the vectors that are still missing, and wait for it; how many."""
+        return self._apply(ops.Embed(), progress=progress)
+
+    def reindex(self) -> int:
+        """Make the search index anew from what is stored; how many records are in it."""
+        return self._apply(ops.Reindex())
 
     def check(self, progress: Progress | None = None) -> Health:
         """Verify the file and every stored hash; nothing is changed."""
@@ -99,12 +121,13 @@ class Store:
 
 
 class Memory:
-    """A handle on one scope; facts are its own methods."""
+    """A handle on one scope; facts are its own methods, records stand under `records`."""
 
     def __init__(self, door: Local, name: str) -> None:
         self._door = door
         self._apply = door.apply
         self.name = name
+        self.records = Records(door, name)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}>"
@@ -181,6 +204,18 @@ class Memory:
     def revert(self, key: str, version: int, *, if_version: int | None = None) -> Entry:
         """Write the value of an earlier version as a new version."""
         return self._apply(ops.Revert(self.name, key, version, if_version))
+
+    def remember(self, content: str, **more: Unpack[Draft]) -> Record:
+        """Keep a memory: `records.remember`."""
+        return self._apply(ops.Remember(self.name, NewRecord(content=content, **more)))
+
+    def search(self, query: str = "", *, limit: int = 10, **more: Any) -> Hits:
+        """The records that fit best: `records.search`, which says what else can be given."""
+        return self._apply(self.records.asked(query, limit=limit, **more))
+
+    def context(self, query: str, max_tokens: int = 1000, *, inherit: bool = False) -> Packed:
+        """What a search finds, packed for a prompt: `records.context`."""
+        return self._apply(ops.Pack(self.name, query, max_tokens, inherit=inherit))
 
     def batch(self) -> Batch:
         """Collect writes and commit them in one transaction, in order, all or none."""

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal, overload
 
 from msgspec import Struct
+
+Status = Literal["active", "pending", "rejected", "superseded", "deleted"]
+Trust = Literal["human", "system", "agent", "external"]
 
 
 class Entry(Struct, frozen=True):
@@ -41,7 +45,7 @@ class Event(Struct, frozen=True):
     @property
     def deleted(self) -> bool:
         """Whether this write took the key away."""
-        return not self.op.endswith((".set", ".revert", ".load"))
+        return self.op.endswith((".delete", ".clear", ".hard_delete", ".forget"))
 
 
 class Changes(Struct, frozen=True):
@@ -59,9 +63,113 @@ class Stats(Struct, frozen=True):
     scopes: int
     entries: int
     facts: int
+    records: int
     bytes: int
     history: int
     durability: str
+
+
+class Provenance(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Where a record came from, as the system knows it; what a model says of itself stands under `claimed`."""
+
+    by: str
+    trust: Trust = "system"
+    run: str | None = None
+    thread: str | None = None
+    tool: str | None = None
+    messages: list[str] = []
+    sources: list[str] = []
+    derived_from: list[str] = []
+    updated_by: str | None = None
+    reviewed_by: str | None = None
+    claimed: dict[str, Any] = {}
+
+
+class Record(Struct, frozen=True, kw_only=True):
+    """A memory as it stands. `similar` names records that say nearly the same; only `remember` looks for them."""
+
+    id: str
+    scope: str
+    store: str
+    kind: str
+    content: str
+    title: str | None
+    tags: list[str]
+    metadata: dict[str, Any]
+    pinned: bool
+    confidence: float | None
+    status: Status
+    provenance: Provenance
+    supersedes: list[str]
+    valid_from: datetime | None
+    valid_to: datetime | None
+    reinforced: int
+    reason: str | None
+    created_at: datetime
+    updated_at: datetime
+    expires_at: datetime | None
+    version: int
+    rev: int
+    digest: str
+    similar: list[str] = []
+
+
+class Hit(Struct, frozen=True):
+    """A record that a search found. `matches` are the places in the snippet where words of the query stand."""
+
+    record: Record
+    score: float
+    snippet: str
+    matches: list[tuple[int, int]] = []
+    parts: dict[str, float] | None = None
+
+
+class Hits(Struct, frozen=True):
+    """What a search found, best first: a sequence of hits. `unembedded` records could not be found by meaning yet.
+
+    `notice` says why a search went on by words alone although an embedder is set.
+    """
+
+    hits: list[Hit]
+    unembedded: int = 0
+    notice: str | None = None
+
+    def __iter__(self) -> Iterator[Hit]:
+        return iter(self.hits)
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+    def __bool__(self) -> bool:
+        return bool(self.hits)
+
+    @overload
+    def __getitem__(self, index: int) -> Hit: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Hit]: ...
+    def __getitem__(self, index: int | slice) -> Hit | list[Hit]:
+        return self.hits[index]
+
+
+class Packed(Struct, frozen=True):
+    """Records packed for a prompt: the text, an estimate of its tokens, what is in it, and how many had no room."""
+
+    text: str
+    tokens: int
+    records: list[Record]
+    left_out: int
+
+
+class Receipt(Struct, frozen=True):
+    """What was forgotten: records from the source, records derived from those; `kept` ones have other sources too."""
+
+    source: str
+    records: int
+    derived: int
+    kept: int
+    scopes: list[str]
+    at: datetime
+    by: str
 
 
 class Damage(Struct, frozen=True):

@@ -53,7 +53,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     path = str(tmp_path / "memory.db")
     monkeypatch.setenv("MEMWELL_STORE", path)
     monkeypatch.setenv("MEMWELL_AUTHOR", "tester")
-    for name in ("MEMWELL_DEBUG", "NO_COLOR", "PYTHONUNBUFFERED"):
+    for name in ("MEMWELL_DEBUG", "MEMWELL_EMBEDDER", "NO_COLOR", "PYTHONUNBUFFERED"):
         monkeypatch.delenv(name, raising=False)
     return path
 
@@ -131,4 +131,24 @@ def filled(store: str) -> str:
         mem.set("session-token", "abc123")
         mem.set("cache.a", [1])
         opened.shared().set("motd", "hi")
+    return store
+
+
+@pytest.fixture
+def remembered(store: str) -> str:
+    """A store with records: one to be seen, one that was deleted, one that waits; all by ann."""
+    with memwell.open(store, by="ann", trust="human") as opened:
+        mem = opened.scope(agent="support")
+        mem.remember(
+            "Prefers concise reviews of pull requests",
+            id="01a1e32b9e42dbe3187ed1405333",
+            kind="profile",
+            title="Review style",
+            tags=["style", "pr"],
+            source="chat:1",
+        )
+        mem.remember("The staging database is restored every night", id="01a1e32ba5c8da4212e38849ef5f")
+        mem.remember("Tea is at four", id="01a1e3301c778841fe62d1083e2b", source="file:notes/tea.md")
+        mem.records.delete("01a1e3301c778841fe62d1083e2b", reason="moved")
+        mem.remember("Bob keeps the key", id="01a1e3344b90f8a02c4471e6bb90", pending=True)
     return store

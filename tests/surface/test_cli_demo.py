@@ -31,6 +31,9 @@ def test_the_tour(script: Run, scratch: Path, store: str) -> None:
         "('abc123', 'gone')",
         "fact.revert",
         "=> 200",
+        "('Deployments happen on Thursdays', 'superseded')",
+        "(0, 'ann')",
+        "<memory note=",
     ):
         assert shown in ran.out
     assert "Try next:" in ran.out
@@ -42,9 +45,10 @@ def test_as_json_and_kept(script: Run) -> None:
     told = script("demo", "--json", "--keep").json
     results = [step["result"] for step in told["steps"]]
 
-    assert len(results) == 9
+    assert len(results) == 14
     assert results[:3] == [{"dark": True}, ["'leader' is at version 1, not absent", "ann"], ["abc123", "gone"]]
-    assert results[-2] == 200
+    assert results[7] == 200
+    assert results[9] == "Deployments happen on Tuesdays, once the tests are green"
     with memwell.open(told["store"]) as kept:
         assert kept.scope(agent="demo").get("counter") == 200
 

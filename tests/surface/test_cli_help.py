@@ -91,9 +91,13 @@ def test_the_table_of_commands_says_what_their_help_says() -> None:
 
 
 @pytest.mark.parametrize("path", LEAVES)
-def test_every_example_works(run: Run, filled: str, path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_example_works(
+    run: Run, filled: str, remembered: str, path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     run("export", "memory.ndjson")
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "tea.md").write_text("Tea is at four.")
     command = LEAVES[path]
     assert isinstance(command, Framed)
     words = shlex.split(command.example)[1:]

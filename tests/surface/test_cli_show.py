@@ -129,7 +129,7 @@ def test_a_long_line_is_cut_on_a_terminal_and_whole_in_a_pipe(terminal: Terminal
         _, shown = terminal(*command, columns=60)
 
         assert "…" in shown
-        assert max(map(show._width, shown.replace("\x1b[1m", "").replace("\x1b[0m", "").splitlines())) <= 60
+        assert max(map(show.width, shown.replace("\x1b[1m", "").replace("\x1b[0m", "").splitlines())) <= 60
         assert "日" * 100 in script(*command).out
 
 

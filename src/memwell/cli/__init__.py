@@ -17,10 +17,15 @@ SECTIONS = {
     "Memory": {
         "memory": ("memory:memory", "Read, write and watch the memory of one agent."),
         "facts": ("facts:facts", "Inspect and change the facts of any scope."),
+        "record": ("record:record", "Remember, search and trace records of any scope."),
+        "context": ("context:context", "Print what fits QUERY as a block for a prompt."),
+        "approvals": ("approvals:approvals", "Review the records that wait for approval."),
     },
     "The store": {
         "stats": ("store:stats", "Show what the store holds."),
         "sweep": ("store:sweep", "Free what has expired now, rather than soon."),
+        "embed": ("store:embed", "Make the vectors that search by meaning still lacks."),
+        "reindex": ("store:reindex", "Make the search index anew from what is stored."),
         "path": ("store:path", "Print where the store is."),
         "doctor": ("doctor:doctor", "Look the store over, and say what to do about what is wrong."),
         "check": ("transfer:check", "Verify the file and every stored hash."),

@@ -25,6 +25,8 @@ NEXT = """\
 memwell memory write my-agent config '{"theme": "dark"}'
 memwell memory read my-agent config
 memwell memory watch my-agent          # then write from another terminal
+memwell record add agent:my-agent "Prefers short reviews" --kind profile
+memwell record search agent:my-agent "how to review"
 memwell doctor                         # where your memory is, and how it is
 memwell --help"""
 
@@ -97,6 +99,40 @@ def adds(mem: Any) -> Any:
             pass  # the other one was faster: read again
 
 
+def keeps(mem: Any) -> Any:
+    """Some things are better said than named: they are kept as records."""
+    mem.remember("Ann prefers short reviews", kind="profile", tags=["style"])
+    mem.remember("Deployments happen on Tuesdays, once the tests are green")
+    mem.remember("The staging database is restored every night")
+    return [hit.snippet for hit in mem.search()]
+
+
+def finds(mem: Any) -> Any:
+    """They are found by what they say, also when asked in other words."""
+    return mem.search("when do we deploy?")[0].record.content
+
+
+def corrects(mem: Any) -> Any:
+    """A new one takes the place of one that is wrong, which stays readable."""
+    old = mem.search("when do we deploy?")[0].record
+    mem.records.supersede(old.id, "Deployments happen on Thursdays")
+    return mem.search("deploy")[0].snippet, mem.records.read(old.id).status
+
+
+def waits(mem: Any, ann: Any) -> Any:
+    """What waits for approval is not found before somebody else has approved it."""
+    draft = mem.remember("Bob keeps the key to the vault", pending=True)
+    before = len(mem.search("vault key"))
+    ann.records.approve(draft.id)
+    return before, mem.search("vault key")[0].record.provenance.reviewed_by
+
+
+def packs(mem: Any) -> Any:
+    """What a prompt should know, fenced, within a budget of tokens."""
+    packed = mem.records.context("review, then deploy", max_tokens=100)
+    return packed.tokens, packed.text.splitlines()
+
+
 def counts(store: Any) -> Any:
     """What the store holds now."""
     return store.stats()
@@ -124,6 +160,10 @@ def _tour(path: str) -> Iterator[Step]:
         for act in (compares, expires, remembers, reverts, looks_back, watches):
             yield _step(act, act(mem))
         yield _step(adds, _both(path, mem))
+        for act in (keeps, finds, corrects):
+            yield _step(act, act(mem))
+        yield _step(waits, waits(mem, store.scope(agent="demo", by="ann")))
+        yield _step(packs, packs(mem))
         yield _step(counts, counts(store))
 
 

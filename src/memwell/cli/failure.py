@@ -11,6 +11,7 @@ import click
 
 from memwell.cli.show import sentence, style, to_text
 from memwell.errors import Conflict, MemwellError
+from memwell.types import Record
 
 INTERRUPTED = 130
 
@@ -65,7 +66,8 @@ def _lines(told: dict[str, Any], error: BaseException) -> list[str]:
     lines = [f"{style('error:', fg='red', bold=True)} {sentence(told['message'])}"]
     if isinstance(error, Conflict) and error.current is not None:
         now = error.current
-        lines.append(f"{style('now:', bold=True)} version {now.version}, {to_text(now.value)}")
+        held = now.content if isinstance(now, Record) else now.value
+        lines.append(f"{style('now:', bold=True)} version {now.version}, {to_text(held)}")
     if told["hint"]:
         lines.append(f"{style('hint:', fg='cyan')} {sentence(told['hint'])}")
     return lines

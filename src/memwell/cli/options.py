@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from memwell import Store
 
+_EMBEDDER = "Find by meaning too: local, or openai:MODEL."
 _NUMBER = re.compile(r"-\d")
 
 
@@ -44,6 +45,9 @@ COMMON = (
         help="full: a write survives a power cut (default); fast: it survives a crash.",
     ),
 )
+
+
+embedder_option = click.option("--embedder", metavar="SPEC", expose_value=False, callback=_remember, help=_EMBEDDER)
 
 
 class Framed(click.Command):
@@ -139,14 +143,20 @@ def store_file(url: str) -> Path | None:
     return Path(path).expanduser().absolute() if kind == "sqlite" else None
 
 
-def open_store(*, must_exist: bool = False) -> Store:
-    """Open the store; with `must_exist`, a mistyped path is an error and not a new, empty store."""
+def open_store(*, must_exist: bool = False, embedder: bool = False, hard_delete: bool = False) -> Store:
+    """Open the store for a person; with `must_exist`, a mistyped path is an error and not a new, empty store.
+
+    Only commands that search load an `embedder`; only one that was told twice may delete for good.
+    """
     import memwell
-    from memwell.config import Options
+    from memwell.config import Options, default_embedder
 
     url = store_url()
     file = store_file(url)
     if must_exist and file is not None and not file.exists():
         raise memwell.NotFound(f"there is no store at {file}", hint="'memwell path' shows which store is used, and why")
-    options: Options = {"durability": chosen("durability")} if chosen("durability") else {}
-    return memwell.open(url, by=chosen("by"), **options)
+    options: Options = {"allow_hard_delete": True} if hard_delete else {}
+    if chosen("durability"):
+        options["durability"] = chosen("durability")
+    finder = (chosen("embedder") or default_embedder()) if embedder else None
+    return memwell.open(url, by=chosen("by"), trust="human", embedder=finder, **options)

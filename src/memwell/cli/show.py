@@ -110,32 +110,43 @@ def written(entry: Entry) -> None:
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
     """Rows in aligned columns, numbers to the right; on a terminal a line that is too long is cut."""
     cells = [head, *rows]
-    columns = list(zip(*cells, strict=True))
-    widths = [max(map(_width, column)) for column in columns]
-    numbers = [all(cell.isdigit() for cell in column[1:]) for column in columns]
+    by_column = list(zip(*cells, strict=True))
+    widths = [max(map(width, column)) for column in by_column]
+    numbers = [all(cell.isdigit() for cell in column[1:]) for column in by_column]
     for index, row in enumerate(cells):
-        padded = (_pad(*cell) for cell in zip(row, widths, numbers, strict=True))
+        padded = (pad(*cell) for cell in zip(row, widths, numbers, strict=True))
         line = fit("  ".join(padded).rstrip())
         yield style(line, bold=True) if index == 0 else line
 
 
 def fit(line: str, used: int = 0) -> str:
     """The line, cut on a terminal where `used` columns are taken already."""
-    room = shutil.get_terminal_size().columns - used
-    if not on_terminal(sys.stdout) or _width(line) <= room:
+    return cut(line, columns() - used) if on_terminal(sys.stdout) else line
+
+
+def cut(line: str, room: int) -> str:
+    """The line, or as much of it as has room."""
+    if width(line) <= room:
         return line
     line = line[:room]
-    while _width(line) >= room > 1:
+    while width(line) >= room > 1:
         line = line[:-1]
     return f"{line}…"
 
 
-def _width(text: str) -> int:
+def columns() -> int:
+    """How wide the terminal is."""
+    return shutil.get_terminal_size().columns
+
+
+def width(text: str) -> int:
+    """How many columns a text takes."""
     return sum(0 if combining(char) else 2 if east_asian_width(char) in "WF" else 1 for char in text)
 
 
-def _pad(text: str, width: int, number: bool) -> str:
-    blank = " " * (width - _width(text))
+def pad(text: str, room: int, number: bool = False) -> str:
+    """The text with blanks up to a width; numbers stand to the right."""
+    blank = " " * (room - width(text))
     return blank + text if number else text + blank
 
 

@@ -1,4 +1,4 @@
-"""`memwell stats`, `sweep` and `path`: the store as a whole."""
+"""`memwell stats`, `sweep`, `embed`, `reindex` and `path`: the store as a whole."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import click
 import msgspec
 
 from memwell.cli import show
-from memwell.cli.options import Command, open_store, store_file, store_url
+from memwell.cli.options import Command, embedder_option, open_store, store_file, store_url
 
 
 @click.command(cls=Command, example="memwell stats")
@@ -34,6 +34,26 @@ def sweep() -> None:
     with open_store() as store:
         freed = store.sweep()
     show.result({"freed": freed}, f"freed {show.counted(freed, 'entry')}")
+
+
+@click.command(cls=Command, example="memwell embed --embedder local")
+@embedder_option
+def embed() -> None:
+    """Make the vectors that search by meaning still lacks.
+
+    A store that is open with an embedder does this by itself, in the background; this command waits until it is done.
+    """
+    with open_store(must_exist=True, embedder=True) as store, show.progress("embed") as progress:
+        made = store.embed(progress)
+    show.result({"made": made}, "every record has its vector now")
+
+
+@click.command(cls=Command, example="memwell reindex")
+def reindex() -> None:
+    """Make the search index anew from what is stored."""
+    with open_store(must_exist=True) as store:
+        count = store.reindex()
+    show.result({"records": count}, f"indexed {show.counted(count, 'record')}")
 
 
 @click.command(cls=Command, example="memwell path")

@@ -32,14 +32,28 @@ def read_value(text: str) -> Any:
     return _parse(text.encode(), None)
 
 
-def _from_file(path: str) -> bytes:
+def read_text(text: str) -> str:
+    """The text that an argument gives: itself, `-` for stdin, `@file` for a file; the newline at an end is no part."""
+    if text != "-" and not text.startswith("@"):
+        return text
+    data = (
+        _bounded(sys.stdin.buffer.read(MOST_BYTES + 1))
+        if text == "-"
+        else _from_file(text[1:], "after @ comes the path of a file; text that begins with @ can come from stdin: -")
+    )
+    try:
+        return data.decode().removesuffix("\n").removesuffix("\r")
+    except UnicodeDecodeError:
+        name = "stdin" if text == "-" else escape(text[1:])
+        raise Invalid(f"{name} is not UTF-8 text", hint="save it as UTF-8") from None
+
+
+def _from_file(path: str, hint: str = "after @ comes the path of a file with JSON") -> bytes:
     try:
         with Path(path).expanduser().open("rb") as file:
             return _bounded(file.read(MOST_BYTES + 1))
     except FileNotFoundError:
-        raise NotFound(
-            f"there is no file {escape(path)!r}", hint="after @ comes the path of a file with JSON"
-        ) from None
+        raise NotFound(f"there is no file {escape(path)!r}", hint=hint) from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise Unavailable(f"{escape(path)} can't be read: {reason}", hint="check the path after @") from None
@@ -122,12 +136,23 @@ def read_moment(text: str | None) -> int | float | datetime | None:
     return _time(text)
 
 
-def _time(text: str) -> datetime:
-    example = "give a rev such as 12, or a time such as 2031-01-31T12:00:00Z"
+def read_time(text: str | None) -> datetime | None:
+    """A time with its zone, or a day, which begins at midnight UTC."""
+    if text is None:
+        return None
+    day = re.fullmatch(r"\d{4}-\d\d-\d\d", text, re.ASCII)
+    return _time(f"{text}T00:00:00Z" if day else text, "a time", "give 2031-01-31T12:00:00Z, or a day: 2031-01-31")
+
+
+def _time(
+    text: str,
+    kind: str = "a rev or a time",
+    example: str = "give a rev such as 12, or a time such as 2031-01-31T12:00:00Z",
+) -> datetime:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise Invalid(f"{escape(text)!r} is neither a rev nor a time", hint=example) from None
+        raise Invalid(f"{escape(text)!r} is not {kind}", hint=example) from None
     if moment.tzinfo is None:
         raise Invalid(f"the time {text} has no zone", hint=f"add Z for UTC, or an offset: {moment.isoformat()}Z")
     return moment

@@ -10,10 +10,12 @@ from msgspec.structs import replace
 
 from memwell import ops
 from memwell.config import Settings
-from memwell.engine import facts, keep, watch
+from memwell.embed import Embedder
+from memwell.engine import facts, forgetting, keep, packing, records, search, watch
 from memwell.engine.context import Context
 from memwell.engine.guard import Caller, Guard, owners_only
 from memwell.engine.keeper import Keeper
+from memwell.engine.meaning import Meaning
 from memwell.engine.rules import bounded
 from memwell.errors import Invalid, Unavailable, Unsupported
 from memwell.ops import Op
@@ -54,6 +56,22 @@ HANDLERS: dict[type[Op[Any]], Callable[[Any, Context], Any]] = {
     ops.History: facts.history,
     ops.Revert: facts.revert,
     ops.Batch: batch,
+    ops.Remember: records.remember,
+    ops.RememberMany: records.remember_many,
+    ops.ReadRecord: records.read,
+    ops.RecordHistory: records.history,
+    ops.Update: records.update,
+    ops.Supersede: records.supersede,
+    ops.DeleteRecord: records.delete,
+    ops.Restore: records.restore,
+    ops.HardDelete: records.hard_delete,
+    ops.Review: records.review,
+    ops.Pending: records.pending,
+    ops.ListRecords: search.listing,
+    ops.Search: search.search,
+    ops.Pack: packing.pack,
+    ops.ExportRecords: search.export,
+    ops.Forget: forgetting.forget,
     ops.Changes: watch.changes,
     ops.DeleteScope: keep.delete_scope,
     ops.Scopes: keep.scopes,
@@ -61,33 +79,45 @@ HANDLERS: dict[type[Op[Any]], Callable[[Any, Context], Any]] = {
     ops.Dump: keep.dump,
     ops.Load: keep.load,
     ops.Sweep: keep.sweep,
+    ops.Embed: keep.embed,
+    ops.Reindex: keep.reindex,
     ops.Check: keep.check,
     ops.Backup: keep.backup,
     ops.Describe: keep.describe,
 }
+
+_MAY_EXPIRE = (ops.Batch, ops.Load, ops.Remember, ops.RememberMany, ops.Supersede, ops.Update)
 
 
 class Engine:
     """Applies ops to one backend, for any caller, in three phases: prepare, apply, publish."""
 
     def __init__(
-        self, backend: Backend, settings: Settings, guard: Guard = owners_only, observe: Observe | None = None
+        self,
+        backend: Backend,
+        settings: Settings,
+        guard: Guard = owners_only,
+        observe: Observe | None = None,
+        embedder: Embedder | None = None,
     ) -> None:
         self.backend, self.settings = backend, settings
         self.traits = backend.traits
         self.closed = False
         self.watchers = watch.Watchers()
         self._guard, self._observe = guard, observe
+        self.meaning = None if embedder is None else Meaning(backend, settings, embedder)
         self._keeper = Keeper(backend, settings, self._sweep)
         if settings.history_seconds is not None or backend.next_expiry() is not None:
             self._keeper.start()
+        if self.meaning is not None:
+            self.meaning.start()
 
     def apply(self, caller: Caller, op: Op[R], wait: float | None = None, progress: Progress | None = None) -> R:
         """Do what the op asks, or raise; a `wait` of 0 raises Busy rather than wait for another writer."""
         start = 0.0 if self._observe is None else perf_counter()
         try:
             op = self._admit(caller, op)
-            job = self._handler(op)(op, Context(caller, self.settings, self.backend, progress))
+            job = self._handler(op)(op, Context(caller, self.settings, self.backend, progress, self.meaning))
             patience = self.settings.busy_timeout if wait is None else wait
             if op.whole:
                 result = job
@@ -108,7 +138,7 @@ class Engine:
         """Prepare a write now, let the backend's writer run it, and call `done` from there."""
         start = perf_counter()
         op = self._admit(caller, op)
-        job = self._handler(op)(op, Context(caller, self.settings, self.backend))
+        job = self._handler(op)(op, Context(caller, self.settings, self.backend, None, self.meaning))
 
         def finished(result: Any, error: BaseException | None) -> None:
             if error is None:
@@ -142,8 +172,10 @@ class Engine:
             raise Unsupported(f"{type(op).__name__} is not an op that the engine knows") from None
 
     def _publish(self, op: Op[Any]) -> None:
-        if getattr(op, "ttl", None) is not None or isinstance(op, (ops.Batch, ops.Load)):
+        if getattr(op, "ttl", None) is not None or isinstance(op, _MAY_EXPIRE):
             self._keeper.start()
+        if self.meaning is not None and (op.domain == "record" or isinstance(op, (ops.Batch, ops.Load))):
+            self.meaning.start()
         if self.watchers.bells:
             self.watchers.publish(getattr(op, "scope", None))
 
@@ -154,4 +186,6 @@ class Engine:
         """Stop upkeep, finish what was accepted, close the backend."""
         self.closed = True
         self._keeper.stop()
+        if self.meaning is not None:
+            self.meaning.stop()
         self.backend.close()

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from memwell.errors import Denied
 from memwell.ops import Op
+from memwell.types import Trust
 
 
 class Caller(Struct, frozen=True):
@@ -16,6 +17,7 @@ class Caller(Struct, frozen=True):
 
     name: str
     owner: bool = False
+    trust: Trust = "system"
 
 
 Guard = Callable[[Caller, Op[Any]], None]

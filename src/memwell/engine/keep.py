@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from memwell import clock, codec, ops
+from memwell.engine import body
 from memwell.engine.context import Context
 from memwell.engine.rules import bounded, check_key, check_number
-from memwell.errors import Invalid
+from memwell.errors import Invalid, Unsupported
 from memwell.scope import canonical
 from memwell.store import Cell, Put, Read, ReadJob, Span, Write, WriteJob
 from memwell.types import Health, Line, Loaded, Stats
@@ -35,6 +36,7 @@ def stats(op: ops.GetStats, context: Context) -> ReadJob[Stats]:  # noqa: ARG001
             scopes=counts.scopes,
             entries=sum(counts.entries.values()),
             facts=counts.entries.get("fact", 0),
+            records=counts.entries.get("record", 0),
             bytes=counts.bytes,
             history=counts.history,
             durability=traits.durability,
@@ -83,13 +85,16 @@ def _line(scope: str, shape: str, cell: Cell) -> Line:
 
 def load(op: ops.Load, context: Context) -> WriteJob[Loaded]:
     puts = [_to_put(line, context) for line in bounded(op.lines, "lines", context.settings)]
+    bodies = {put.key: body.unseal(put.scope, _unwritten(put)) for put in puts if put.shape == body.SHAPE}
 
     def job(view: Write) -> Loaded:
         now, written = clock.now(), 0
         for put in puts:
             taken = not op.replace and view.cell(put.scope, put.shape, put.key, now) is not None
             if not taken and (put.expires is None or put.expires > now):
-                view.put(put)
+                cell = view.put(put)
+                if cell is not None and put.shape == body.SHAPE:
+                    view.index([body.to_doc(put.scope, cell, bodies[put.key])])
                 written += 1
         return Loaded(written, len(puts) - written)
 
@@ -100,13 +105,39 @@ def _to_put(line: Line, context: Context) -> Put:
     check_number(line.version, "version", 1)
     for name in ("created", "updated", "expires"):
         check_number(getattr(line, name), name, 0)
-    if line.shape != "fact":
+    if line.shape not in ("fact", body.SHAPE):
         raise Invalid(f"{line.shape!r} is not a shape that this version of Memwell can load")
     scope, key = canonical(line.scope), check_key(line.key, context.settings)
     data, _ = codec.encode(line.value, context.settings.max_value_bytes)
     times = (line.updated, line.expires)
     codec.check_text(line.by, "by")
-    return Put(scope, line.shape, key, data, *times, line.by, "fact.load", None, line.version, line.created)
+    return Put(scope, line.shape, key, data, *times, line.by, f"{line.shape}.load", None, line.version, line.created)
+
+
+def _unwritten(put: Put) -> Cell:
+    """The cell that a put would make, to look at its value."""
+    return Cell(put.key, put.data, 1, 0, put.now, put.now, put.expires, put.by)
+
+
+def embed(op: ops.Embed, context: Context) -> int:  # noqa: ARG001
+    if context.meaning is None:
+        raise Unsupported("this store has no embedder", hint="open it with embedder='local', or set MEMWELL_EMBEDDER")
+    return context.meaning.embed_all(context.progress)
+
+
+def reindex(op: ops.Reindex, context: Context) -> int:  # noqa: ARG001
+    """In one transaction, so that no search sees half an index."""
+
+    def job(view: Write) -> int:
+        now, made = clock.now(), 0
+        view.unindex_all()
+        for scope in view.scopes("", None, now):
+            cells = list(view.cells(scope, body.SHAPE, Span(), None, now))
+            view.index([body.to_doc(scope, cell, body.unseal(scope, cell)) for cell in cells])
+            made += len(cells)
+        return made
+
+    return context.backend.write(job, context.settings.busy_timeout)
 
 
 def sweep(op: ops.Sweep, context: Context) -> int:  # noqa: ARG001

@@ -13,6 +13,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 from memwell.codec import check_text, digest
 from memwell.config import Settings
 from memwell.errors import Invalid, Unsupported
+from memwell.store.index import Finding, Indexing
 from memwell.types import Health
 
 T = TypeVar("T")
@@ -117,7 +118,7 @@ class Traits(NamedTuple):
     durability: str  # power-safe, crash-safe or volatile, from the live settings
 
 
-class Read(Protocol):
+class Read(Finding, Protocol):
     """A consistent view. Every method hides what has expired at `now`."""
 
     def data(self, scope: str, shape: str, key: str, now: int) -> bytes | None: ...
@@ -132,13 +133,14 @@ class Read(Protocol):
     def counts(self, now: int) -> Counts: ...
 
 
-class Write(Read, Protocol):
+class Write(Read, Indexing, Protocol):
     """A view inside one transaction."""
 
     def put(self, put: Put) -> Cell | None: ...
     def put_all(self, puts: list[Put]) -> list[Cell]: ...  # unconditional ones, in order
     def drop(self, drop: Drop) -> int: ...
     def erase(self, scope: str, now: int, by: str, op: str) -> int: ...
+    def redact(self, scope: str, shape: str, key: str) -> int: ...  # the values of its past; how many there were
 
 
 class PutJob(Generic[T]):
@@ -207,6 +209,10 @@ def backend_for(url: str, settings: Settings) -> Backend:
         from memwell.store.sqlite import Sqlite
 
         return Sqlite(rest, settings)
+    if name == "jsonl":
+        from memwell.store.jsonl import Jsonl
+
+        return Jsonl(rest, settings)
     if name in _PLANNED:
         raise Unsupported(f"this version of Memwell has no {name} backend", hint="use a file path, or :memory:")
     raise Invalid(

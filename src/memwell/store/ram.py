@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, TypeVar
 
 from memwell.errors import Unsupported
 from memwell.store import Cell, Change, Counts, Done, Drop, Position, Progress, Put, ReadJob, Span, Traits, WriteJob
+from memwell.store.shelf import Shelf
 from memwell.store.undoing import Undoing
 from memwell.types import Health
 
@@ -43,12 +45,13 @@ def _shown(change: Change, now: int) -> Change:
     return change._replace(data=None) if change.expires is not None and change.expires <= now else change
 
 
-class Ram:
+class Ram(Shelf):
     """A store in this process's memory; it is also its own read and write view, under one lock."""
 
     def __init__(self) -> None:
         self.poke: Callable[[], None] = lambda: None
         self._jobs: Undoing[Ram] = Undoing(self)
+        super().__init__(self._jobs.undo, self.cell)
         self._scopes: dict[str, _Scope] = {}
         self._rev = 0
 
@@ -168,6 +171,7 @@ class Ram:
         if held is None or not held.rows:
             return 0
         live = sum(row.live(now) is not None for row in held.rows.values())
+        self.unindex_scope(scope)
         empty = _Scope()
         empty.floor = max([held.floor, *(row.version for row in held.rows.values())])
         empty.horizon, empty.horizon_at = self.position(scope).rev, now
@@ -175,6 +179,17 @@ class Ram:
         empty.events.append(Change(self._next(), scope, "scope", "", op, 0, None, now, None, by, now))
         self._jobs.undo.append(lambda: self._scopes.__setitem__(scope, held))
         return live
+
+    def redact(self, scope: str, shape: str, key: str) -> int:
+        held, row = self._scopes.get(scope), self._row(scope, shape, key)
+        if held is None or row is None:
+            return 0
+        gone = {change.rev for change in row.events[:-1] if change.data is not None}
+        for events in (row.events, held.events):
+            before = events[:]
+            events[:] = [change._replace(data=None) if change.rev in gone else change for change in events]
+            self._jobs.undo.append(partial(events.__setitem__, slice(None), before))
+        return len(gone)
 
     def _set(self, held: _Scope, row: _Row, cell: Cell | None, change: Change) -> None:
         before = (row.cell, row.version)
@@ -202,6 +217,11 @@ class Ram:
 
     def sweep(self, now: int, before: int | None, limit: int) -> tuple[int, bool]:  # noqa: ARG002
         with self._jobs.lock:
+            for scope, held in self._scopes.items():
+                for (shape, key), row in held.rows.items():
+                    if row.cell and not row.live(now):
+                        self.unindex(scope, shape, key)
+            self._jobs.undo.clear()
             return sum(_sweep(held, now, before) for held in self._scopes.values()), False
 
     def next_expiry(self) -> int | None:

@@ -20,6 +20,7 @@ from memwell.errors import Unsupported
 from memwell.store import Cell, Change, Counts, Done, Drop, Position, Progress, Put, ReadJob, Span, Traits, WriteJob
 from memwell.store.calling import Caller
 from memwell.store.undoing import Undoing
+from memwell.store.unindexed import Unindexed
 from memwell.types import Damage, Health
 
 T = TypeVar("T")
@@ -73,7 +74,7 @@ def _change(scope: str, shape: str, doc: Doc, now: int) -> Change:
     return Change(doc.rev, *what, *when, doc.by, doc.created, doc.prev)
 
 
-class Simple:
+class Simple(Unindexed):
     """A backend over somebody's object; it is also its own read and write view, under one lock."""
 
     def __init__(self, wrapped: Any) -> None:

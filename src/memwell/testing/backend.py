@@ -31,6 +31,10 @@ _PARTS = (
     "watching",
     "failing",
     "stored",
+    "records",
+    "standing",
+    "origins",
+    "searching",
 )
 _NAMES = [f"memwell.testing.{part}" for part in _PARTS]
 pytest.register_assert_rewrite(*(name for name in _NAMES if name not in sys.modules))
@@ -44,8 +48,12 @@ from memwell.testing.expiry import ExpiryTests  # noqa: E402
 from memwell.testing.faces import FACES, backend_of, opened  # noqa: E402
 from memwell.testing.facts import FactTests  # noqa: E402
 from memwell.testing.failing import FailingTests  # noqa: E402
+from memwell.testing.origins import OriginTests  # noqa: E402
 from memwell.testing.past import PastTests  # noqa: E402
+from memwell.testing.records import RecordTests  # noqa: E402
 from memwell.testing.scopes import ScopeTests  # noqa: E402
+from memwell.testing.searching import SearchTests  # noqa: E402
+from memwell.testing.standing import StandingTests  # noqa: E402
 from memwell.testing.stored import StoredTests  # noqa: E402
 from memwell.testing.transactions import TransactionTests  # noqa: E402
 from memwell.testing.upkeep import UpkeepTests  # noqa: E402
@@ -63,7 +71,11 @@ class FaceTests(ValueTests, FactTests, ExpiryTests, PastTests, ScopeTests, Watch
     """What people ask of it, through the engine, in both faces."""
 
 
-class BackendTests(StoreTests, FaceTests):
+class RecordedTests(RecordTests, StandingTests, OriginTests, SearchTests):
+    """What people ask of records, in both faces; a backend that keeps facts only refuses them."""
+
+
+class BackendTests(StoreTests, FaceTests, RecordedTests):
     """Every promise that depends on where the data is kept."""
 
     @pytest.fixture
@@ -109,3 +121,15 @@ class BackendTests(StoreTests, FaceTests):
     def mem(self, store: Any) -> Any:
         """The memory of one agent in it."""
         return store.scope(agent="a")
+
+    @pytest.fixture
+    def library(self, store: Any) -> Any:
+        """The store, where it can keep records."""
+        if self.facts_only:
+            pytest.skip("this backend keeps facts only")
+        return store
+
+    @pytest.fixture
+    def records(self, library: Any) -> Any:
+        """The records of one agent in it."""
+        return library.scope(agent="a").records

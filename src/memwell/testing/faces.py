@@ -12,23 +12,27 @@ from typing import Any, Self, Unpack
 
 from memwell.aio import AsyncBatch, AsyncMemory, AsyncStore, AsyncWatch
 from memwell.config import Options, Settings, settings_from
+from memwell.embed import embedder_for
 from memwell.engine import Engine
 from memwell.engine.guard import Caller
 from memwell.local import Local
 from memwell.local_async import AsyncLocal
 from memwell.memory import Store
 from memwell.opening import engine_for
+from memwell.recall_async import AsyncRecords
 from memwell.store import Backend
 
 FACES = ("sync", "async")
 PATIENCE_S = 60.0  # a call that takes longer hangs: better a failure than a test that never ends
-_HANDLES = (AsyncStore, AsyncMemory, AsyncBatch, AsyncWatch)
+_HANDLES = (AsyncStore, AsyncMemory, AsyncBatch, AsyncWatch, AsyncRecords)
 
 
 @contextmanager
-def opened(face: str, thing: Any, *, by: str = "tester", **options: Unpack[Options]) -> Iterator[Any]:
+def opened(
+    face: str, thing: Any, *, by: str = "tester", embedder: Any = None, **options: Unpack[Options]
+) -> Iterator[Any]:
     """A store over a URL, a path, a `Backend` or an object with eight methods, which looks sync in either face."""
-    engine = engine_over(thing, settings_from(**options))
+    engine = engine_over(thing, settings_from(**options), embedder)
     caller = Caller(by, owner=True)
     if face == "sync":
         with Store(Local(engine, caller)) as store:
@@ -38,9 +42,11 @@ def opened(face: str, thing: Any, *, by: str = "tester", **options: Unpack[Optio
         yield store
 
 
-def engine_over(thing: Any, settings: Settings) -> Engine:
+def engine_over(thing: Any, settings: Settings, embedder: Any = None) -> Engine:
     """The engine over whatever a test names as its store."""
-    return Engine(thing, settings) if is_backend(thing) else engine_for(thing, settings)
+    if is_backend(thing):
+        return Engine(thing, settings, embedder=embedder_for(embedder))
+    return engine_for(thing, settings, embedder)
 
 
 def is_backend(thing: Any) -> bool:
@@ -94,11 +100,13 @@ class Awaited:
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._handle, name)
         if not callable(found):
-            return found
+            return self._wrap(found)
         return lambda *args, **options: self._wrap(self._loop.run(lambda: found(*args, **options)))
 
     def _wrap(self, result: Any) -> Any:
-        return Awaited(self._loop, result) if isinstance(result, _HANDLES) else result
+        """Handles look sync as well, and so does what is iterated with `async for`."""
+        known = isinstance(result, _HANDLES) or inspect.isasyncgen(result)
+        return Awaited(self._loop, result) if known else result
 
     def __repr__(self) -> str:
         return repr(self._handle)

@@ -19,7 +19,7 @@ from memwell.errors import Busy, Corrupt, Invalid, MemwellError, Unavailable, Un
 
 T = TypeVar("T")
 APPLICATION_ID = 0x4D574C31  # "MWL1"
-SCHEMAS = (1,)
+SCHEMAS = (1, 2)
 CLOSED = (apsw.ConnectionClosedError, apsw.CursorClosedError)  # by another thread that forks
 DRIVER = (apsw.Error, UnicodeDecodeError, OSError)  # what reading and writing can raise that is not ours
 _SLEEP_FIRST, _SLEEP_MOST = 0.0005, 0.01

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from memwell.store import Cell, Change, Counts, Drop, Position, Put, Span, WriteJob
 from memwell.store.sqlite import sql
+from memwell.store.sqlite.find import Find
 
 if TYPE_CHECKING:
     import apsw
 
 
-class Rows:
+class Rows(Find):
     """Reads and writes through one connection; a transaction is open when there is more than one statement."""
 
     __slots__ = ("__weakref__", "_cursor", "connection", "execute")
@@ -143,12 +144,17 @@ class Rows:
             return 0
         live = self.execute(f"SELECT count(*) FROM cells WHERE scope = ? AND {sql.LIVE}", (scope, now)).get
         rev = self.position(scope).rev + 1
+        self.unindex_scope(scope)
         self.execute(sql.ERASE_EVENTS, (scope,))
         self.execute("DELETE FROM cells WHERE scope = ?", (scope,))
         self.execute("DELETE FROM events WHERE rev = (SELECT deleted FROM scopes WHERE scope = ?)", (scope,))
         self.forget(scope, floor, newest, now, rev)
         self.execute(sql.DELETED_SCOPE, (rev, scope, now, by, op))
         return int(live)
+
+    def redact(self, scope: str, shape: str, key: str) -> int:
+        self.execute(sql.REDACT, (scope, shape, key))
+        return self.connection.changes()
 
     def forget(self, scope: str, floor: int, horizon: int, at: int, deleted: int | None = None) -> None:
         """Remember what a scope must not lose when its rows go."""

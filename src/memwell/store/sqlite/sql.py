@@ -75,6 +75,14 @@ WITH RECURSIVE chain(rev) AS (
   UNION ALL SELECT events.prev FROM events JOIN chain ON events.rev = chain.rev WHERE events.prev IS NOT NULL)
 DELETE FROM events WHERE rev IN (SELECT rev FROM chain)
 """
+# The values of a key's past, except the newest write's.
+REDACT = """
+WITH RECURSIVE chain(rev) AS (
+  SELECT prev FROM events WHERE rev = (SELECT rev FROM cells WHERE scope = ?1 AND shape = ?2 AND key = ?3)
+  UNION ALL SELECT events.prev FROM events JOIN chain ON events.rev = chain.rev)
+UPDATE events SET value = NULL, digest = memwell_digest(scope, shape, key, op, "by", at, expires, x'')
+WHERE rev IN (SELECT rev FROM chain) AND value IS NOT NULL
+"""
 DELETED_SCOPE = """
 INSERT INTO events(rev, scope, shape, key, version, created, at, "by", op, digest)
 VALUES (?1, ?2, 'scope', '', 0, ?3, ?3, ?4, ?5, memwell_digest(?2, 'scope', '', ?5, ?4, ?3, NULL, x''))

@@ -10,6 +10,9 @@ import apsw
 
 from memwell.store.sqlite.rows import Rows
 
+_EXPIRED_DOCS = """
+SELECT scope, shape, key FROM (SELECT scope, shape, key FROM cells WHERE expires <= ? LIMIT ?) WHERE shape <> 'fact'
+"""
 _EXPIRED_CELLS = """
 UPDATE cells SET value = NULL, expires = NULL,
   digest = memwell_digest(scope, shape, key, op, "by", updated, NULL, x'')
@@ -36,6 +39,8 @@ class Swept(NamedTuple):
 
 def sweep(rows: Rows, now: int, before: int | None, limit: int, cursor: int) -> Swept:
     """One bounded step."""
+    for scope, shape, key in rows.execute(_EXPIRED_DOCS, (now, limit)).fetchall():
+        rows.unindex(scope, shape, key)
     rows.execute(_EXPIRED_CELLS, (now, limit))
     cells = rows.connection.changes()
     rows.execute(_EXPIRED_EVENTS, (now, limit))

@@ -19,6 +19,8 @@ _MOST_FILE_PROBLEMS = 100
 _NAME = "scope, shape, key, version"
 _HASHED = f'{_NAME}, digest, value, op, "by", expires'
 
+_DROPS = '["fact.delete", "fact.clear", "record.hard_delete", "record.forget"]'  # the ops that leave no value
+
 # Each finds what a single row's hash can't show; the names of the damaged things come first.
 _STORIES = {
     "the newest event of the cell is missing or differs from it": """
@@ -43,8 +45,8 @@ _STORIES = {
           WHEN p.rev IS NULL THEN e.prev NOT BETWEEN 1 AND coalesce(s.horizon, 0)
           ELSE p.rev >= e.rev OR (p.scope, p.shape, p.key) <> (e.scope, e.shape, e.key)
             OR CASE WHEN e.op LIKE '%.load' THEN e.version <= p.version
-                 WHEN e.op LIKE '%.set' OR e.op LIKE '%.revert' THEN e.version <> p.version + 1
-                 ELSE e.version <> p.version END END
+                 WHEN e.op IN (SELECT value FROM json_each('{drops}')) THEN e.version <> p.version
+                 ELSE e.version <> p.version + 1 END END
     """,
     "the cell that this event belongs to is missing": """
         SELECT e.scope, e.shape, e.key, e.version FROM events AS e
@@ -148,7 +150,7 @@ def _verify(table: str, row: tuple[Any, ...]) -> Damage | None:
 def _stories(rows: Rows) -> Iterator[Damage]:
     for problem, query in _STORIES.items():
         try:
-            for row in rows.execute(query.replace("{now}", str(clock.now()))):
+            for row in rows.execute(query.replace("{now}", str(clock.now())).replace("{drops}", _DROPS)):
                 yield Damage(where=_named(*row), problem=problem)
         except DRIVER as error:
             yield Damage(where="file", problem=str(error))

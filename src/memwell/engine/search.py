@@ -1,0 +1,205 @@
+"""Searching and listing records: candidates from the index, scored, filtered and shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from heapq import nlargest
+from typing import Any, NamedTuple
+
+from memwell import clock, ops, words
+from memwell.codec import check_text
+from memwell.engine.body import SHAPE, Body, glance, to_record, unseal
+from memwell.engine.context import Context
+from memwell.engine.filters import Test, shown
+from memwell.engine.links import is_superseded, standing
+from memwell.engine.pool import Pool, Question, has_mark
+from memwell.engine.rank import Scales, Words, candidates, lend, small_parts, weigh
+from memwell.engine.rules import check_key, check_number
+from memwell.engine.snippet import snippet
+from memwell.engine.vectors import unit
+from memwell.errors import Denied, Invalid, MemwellError, Unsupported
+from memwell.scope import Scope
+from memwell.store import Cell, Read, ReadJob
+from memwell.store.index import Found, Listed
+from memwell.types import Hit, Hits, Record
+
+STATUSES = ("active", "pending", "rejected", "superseded", "deleted", "all")
+QUERY_MOST = 2000  # characters of a question that count
+TERMS_MOST = 64
+LIMIT_MOST = 1000
+LENDERS = 60  # how many of the best lend to their neighbours
+REACH = 2
+
+
+class Candidate(NamedTuple):
+    """A record that passed, with the parts of its score."""
+
+    scope: str
+    found: Found
+    body: Body
+    parts: dict[str, float]
+
+    @property
+    def score(self) -> float:
+        return sum(self.parts.values())
+
+
+def search(op: ops.Search, context: Context) -> ReadJob[Hits]:
+    check_number(op.limit, "limit", 1)
+    if op.limit is None or op.limit > LIMIT_MOST:
+        raise Invalid(f"the limit is {op.limit!r}", hint=f"give a number from 1 to {LIMIT_MOST}")
+    if not isinstance(op.query, str):
+        raise Invalid(f"the query is text, not {type(op.query).__name__}")
+    text = op.query.encode(errors="replace").decode()[:QUERY_MOST]
+    test, marks = shown(op)
+    notice, vector = None, None
+    if op.vector is not None:
+        if context.meaning is None:
+            raise Unsupported("this store has no vectors to compare with", hint="open it with an embedder")
+        vector = _given(op.vector)
+    elif context.meaning is not None and text.strip():
+        try:
+            vector = context.meaning.query(text)
+        except MemwellError as error:
+            notice = f"searched by words only: {error.message}"
+    question = Question(words.asked(text)[:TERMS_MOST], vector, test, marks, op.limit, op.explain)
+    scopes = [op.scope, *([scope.text for scope in Scope.parse(op.scope).wider()] if op.inherit else [])]
+
+    def job(view: Read) -> Hits:
+        now = clock.now()
+        if not text.strip() and vector is None:
+            return Hits(_latest(view, scopes, question, now))
+        found = [one for scope in scopes for one in _ranked(view, scope, question, context, now)]
+        best = sorted(found, key=lambda one: (-one.score, -one.found.at, one.found.cell.key))[: op.limit]
+        unembedded = _unembedded(view, scopes, context) if vector is not None else 0
+        return Hits([_hit(one, question) for one in best], unembedded, notice)
+
+    return job
+
+
+def _given(vector: object) -> Any:
+    try:
+        return unit(vector)
+    except (TypeError, ValueError):
+        raise Invalid("the vector is not a list of numbers") from None
+
+
+def _unembedded(view: Read, scopes: list[str], context: Context) -> int:
+    if context.meaning is None:
+        return 0
+    model, total = context.meaning.model, 0
+    for scope in scopes:
+        total += view.terms(scope, SHAPE, []).docs - context.meaning.vectors.count((scope, SHAPE, model))
+    return max(0, total)
+
+
+def _ranked(view: Read, scope: str, question: Question, context: Context, now: int) -> Iterator[Candidate]:
+    """The best of one scope, by words, by meaning, and by what stands next to them."""
+    stats = view.terms(scope, SHAPE, question.terms)
+    weighted = weigh(stats)
+    pool = Pool(view, scope, question, context.meaning, now)
+    pool.take_best(candidates(view, scope, SHAPE, stats, weighted))
+    cosines = pool.take_nearest()
+    words, scales = Words(weighted), Scales(weighted.question, None if cosines is None else cosines.values())
+
+    def parts_of(ids: Iterable[int], cosines: dict[int, float]) -> dict[int, dict[str, float]]:
+        return {number: scales.parts(words(pool.passed[number][0]), cosines.get(number)) for number in ids}
+
+    parts = parts_of(pool.passed, cosines or {})
+    spoken = [number for number in parts if pool.passed[number][0].group is not None]
+    if spoken:
+        best = nlargest(LENDERS, spoken, lambda number: sum(parts[number].values()))
+        near = view.neighbours(scope, SHAPE, best, REACH)
+        beside = pool.take(one for sides in near.values() for side in sides for one in side)
+        parts.update(parts_of(beside, pool.cosines(beside)))
+        lend(parts, near)
+    for number, own in parts.items():
+        found, body = pool.passed[number]
+        own.update(small_parts(found, body.pinned, body.confidence, now))
+        yield Candidate(scope, found, body, own)
+
+
+def _hit(one: Candidate, question: Question) -> Hit:
+    text, matches = snippet(one.body.content, {*question.terms})
+    record = to_record(one.scope, one.found.cell, unseal(one.scope, one.found.cell))
+    parts = {name: round(value, 6) for name, value in one.parts.items()} if question.explain else None
+    return Hit(record, round(one.score, 6), text, matches, parts)
+
+
+def _latest(view: Read, scopes: list[str], question: Question, now: int) -> list[Hit]:
+    """What a blank question shows: the newest."""
+    newest = [
+        (found.at, found.id, record)
+        for scope in scopes
+        for found, record in _newest(view, scope, question.test, question.marks, ("active",), None, question.limit, now)
+    ]
+    newest.sort(key=lambda row: row[:2], reverse=True)
+    hits = []
+    for _, _, record in newest[: question.limit]:
+        text, _ = snippet(record.content, ())
+        hits.append(Hit(record, 0.0, text, [], {} if question.explain else None))
+    return hits
+
+
+def _newest(
+    view: Read,
+    scope: str,
+    test: Test,
+    marks: list[list[str]],
+    statuses: tuple[str, ...],
+    before: Listed | None,
+    limit: int,
+    now: int,
+) -> list[tuple[Found, Record]]:
+    kept: list[tuple[Found, Record]] = []
+    for found in view.newest(scope, SHAPE, before, now):
+        body = glance(scope, found.cell)
+        if all(has_mark(body, names) for names in marks) and test(found.cell, body):
+            hidden = found.linked and body.status == "active" and is_superseded(view, scope, found.cell.key, now)
+            status = "superseded" if hidden else body.status
+            if status in statuses:
+                kept.append((found, to_record(scope, found.cell, unseal(scope, found.cell), hidden)))
+                if len(kept) == limit:
+                    break
+    return kept
+
+
+def listing(op: ops.ListRecords, context: Context) -> ReadJob[list[Record]]:
+    check_number(op.limit, "limit", 1)
+    if op.status not in STATUSES:
+        raise Invalid(f"the status is {op.status!r}", hint=f"use one of {', '.join(STATUSES)}")
+    statuses = STATUSES[:-1] if op.status == "all" else (op.status,)
+    return _page(op.scope, op.cursor, op.limit, statuses, shown(op), context)
+
+
+def export(op: ops.ExportRecords, context: Context) -> ReadJob[list[Record]]:
+    check_number(op.limit, "limit", 1)
+    if not context.settings.allow_export:
+        raise Denied(
+            "the retention of this store does not allow export",
+            capability="record.export",
+            hint="open it with allow_export=True",
+        )
+    everything: tuple[Callable[[Cell, Body], bool], list[list[str]]] = (lambda _, __: True, [])
+    return _page(op.scope, op.cursor, op.limit, ("active", "superseded", "pending", "rejected"), everything, context)
+
+
+def _page(
+    scope: str,
+    cursor: str | None,
+    limit: int,
+    statuses: tuple[str, ...],
+    which: tuple[Test, list[list[str]]],
+    context: Context,
+) -> ReadJob[list[Record]]:
+    if cursor is not None:
+        check_key(check_text(cursor, "cursor"), context.settings)
+
+    def job(view: Read) -> list[Record]:
+        now, before = clock.now(), None
+        if cursor is not None:
+            cell, _ = standing(view, scope, cursor, now, STATUSES)
+            before = Listed(cell.created, view.doc_id(scope, SHAPE, cursor) or 0)
+        return [record for _, record in _newest(view, scope, *which, statuses, before, limit, now)]
+
+    return job
