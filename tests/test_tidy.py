@@ -40,7 +40,7 @@ LAYERS = {
     },
     "store": {"store"},
     "engine": {"engine"},
-    "face": {"aio", "local", "local_async", "memory", "opening", "recall", "recall_async", "transfer"},
+    "face": {"aio", "importing", "local", "local_async", "memory", "opening", "recall", "recall_async", "transfer"},
     "agent": {"agent"},
     "surface": {"cli"},
 }

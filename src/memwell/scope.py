@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from itertools import combinations
+from types import MappingProxyType
 
 from memwell.errors import Invalid, TooLarge
 
@@ -25,7 +26,7 @@ class Scope:
 
     >>> Scope(user="42", agent="support").text
     'agent:support/user:42'
-    >>> Scope.parse("agent:a%2Fb").fields
+    >>> dict(Scope.parse("agent:a%2Fb").fields)
     {'agent': 'a/b'}
     """
 
@@ -45,7 +46,7 @@ class Scope:
         self._fill(ordered, text)
 
     def _fill(self, fields: dict[str, str], text: str) -> None:
-        object.__setattr__(self, "fields", fields)
+        object.__setattr__(self, "fields", MappingProxyType(fields))
         object.__setattr__(self, "text", text)
 
     @classmethod

@@ -479,6 +479,16 @@ def test_a_text_that_is_near_nothing_keeps_no_other_from_being_embedded(where):
         assert ids(records.search("tea"))[0] == tea.id
 
 
+@promise("record:search:meaning")
+def test_records_without_a_word_that_says_anything_are_found_by_meaning(where):
+    with memwell.open(where, embedder=embed) as store:
+        records = store.scope(agent="a").records
+        made = records.remember_many(["it is", "😀", "…"])
+        store.embed()
+        assert {*ids(records.search("tea"))} <= {*ids(made)}
+        assert {*ids(records.search("it is", explain=True))} <= {*ids(made)}
+
+
 @promise("record:ttl")
 def test_recency_counts_and_expiry_ends_a_vector(where):
     with frozen_clock(START) as clock, memwell.open(where, embedder=embed) as store:

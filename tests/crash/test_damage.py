@@ -7,13 +7,14 @@ import random
 import shutil
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import apsw
 import pytest
 
 import memwell
-from memwell.errors import Corrupt, Invalid, Unavailable, Unsupported
+from memwell.errors import Conflict, Corrupt, Invalid, NotFound, Unavailable, Unsupported
 
 from . import audit
 from .scale import scaled
@@ -26,7 +27,7 @@ REFUSALS = (Corrupt, Invalid, Unavailable, Unsupported)
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store of a few dozen pages with everything in it."""
     path = tmp_path_factory.mktemp("sound") / "memory.db"
-    with memwell.open(path, durability="fast", by="somebody") as store:
+    with memwell.open(path, durability="fast", by="somebody", embedder=vectors) as store:
         mem = store.scope(SCOPE)
         for number in range(60):
             mem.set(f"key-{number}", {"number": number, "text": "lorem ipsum " * (number % 20)})
@@ -43,8 +44,28 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
             store.scope(session=f"{number}").set("note", number)
         store.scope(session="gone").set("note", 1)
         store.scope(session="gone").delete_scope()
+        remember(store)
     assert not Path(f"{path}-wal").exists()
     return path
+
+
+def remember(store: memwell.Store) -> None:
+    """Records in every state, with words, marks and vectors."""
+    records = store.scope(SCOPE).records
+    for number in range(25):
+        more = {"tags": ["tea", f"t{number % 3}"], "source": f"page {number % 4}", "thread": f"th{number % 2}"}
+        records.remember(f"note {number} about green tea 東京 {'leaf ' * number}", id=f"r{number}", **more)
+    records.remember("a wish about tea", id="waiting", pending=True)
+    records.supersede("r1", "in the place of r1", id="over", derived_from=["r2"])
+    records.delete("r3", reason="asked to")
+    records.forget("page 3")
+    store.scope(session="1").remember("another's tea")
+    store.embed()
+
+
+def vectors(texts: list[str]) -> list[list[float]]:
+    """Something to keep as vectors."""
+    return [[1.0, len(text), text.count("e"), text.count("a")] for text in texts]
 
 
 @pytest.fixture
@@ -56,7 +77,7 @@ def path(sound: Path, tmp_path: Path) -> Path:
 def use(path: Path) -> str:
     """Open, read everything, check, write; what came of it. Nothing but our own errors may come out."""
     try:
-        with memwell.open(path, busy_timeout=2) as store:
+        with memwell.open(path, busy_timeout=2, embedder=vectors) as store:
             damage = store.check().damage
             try:
                 for scope in store.scopes():
@@ -72,10 +93,53 @@ def use(path: Path) -> str:
             except REFUSALS:
                 assert damage, "a call was refused, but check found nothing"
                 return "found"
-            return "found" if damage else "clean"
+            outcome = use_index(store)
+            return "found" if damage else outcome
     except REFUSALS as error:
         audit.assert_helpful(error)
         return "refused"
+
+
+def use_index(store: memwell.Store) -> str:
+    """Search and write; where the index alone is damaged it can be made anew, and then all works."""
+    try:
+        use_records(store)
+    except REFUSALS as error:
+        audit.assert_helpful(error)
+        if not store.check().damage:
+            store.reindex()
+            use_records(store)
+            return "index"
+    return "clean"
+
+
+def use_records(store: memwell.Store) -> None:
+    """Everything that reads or writes the index."""
+    records = store.scope(SCOPE).records
+    for query in ("green tea", "leaf 東京", ""):
+        records.search(query, limit=100, explain=True)
+    records.search("tea", tags=["t1"], filter={"kind": "semantic"}, inherit=True)
+    records.context("tea")
+    records.list(status="all")
+    records.pending()
+    store.pending()
+    for number in range(0, 25, 5):
+        records.read(f"r{number}")
+        records.history(f"r{number}")
+    for call in (
+        lambda: records.remember("a new note about green tea and leaf"),
+        lambda: records.remember("note 4 about green tea 東京 leaf leaf leaf leaf"),
+        lambda: records.update("r5", content="changed"),
+        lambda: records.supersede("r6", "in its place"),
+        lambda: records.delete("r8"),
+        lambda: records.restore("r3"),
+        lambda: store.forget("page 2"),
+        store.embed,
+        store.reindex,
+        lambda: records.search("tea"),
+    ):
+        with suppress(NotFound, Conflict):  # what damage hid, or made another
+            call()
 
 
 def contents(path: Path) -> object:
@@ -112,7 +176,7 @@ def test_a_flipped_bit_is_found_wherever_it_changes_anything(
             outcome = f"escaped: {error!r}"
             escaped.append(f"byte {place} bit {bit}: {error!r}")
         outcomes[outcome + (" (harmless)" if harmless else "")] += 1
-        if outcome == "clean" and not harmless:
+        if outcome in ("clean", "index") and not harmless:
             silent.append(f"byte {place} bit {bit}")
         for file in tmp_path.glob(f"{number}.db*"):
             file.unlink()
@@ -206,3 +270,40 @@ def test_a_store_of_which_only_the_head_is_left_says_so_in_every_call(path: Path
         file.seek(page)
         file.write(b"\xee" * (path.stat().st_size - page))
     assert use(path) in ("found", "refused")
+
+
+SPOILED = {
+    "marks that are no text": "UPDATE docs SET marks = CAST(x'ff' || marks AS TEXT) WHERE key = 'r5'",
+    "words that are no text": "UPDATE docs SET text = CAST(x'20fe20' AS TEXT) WHERE key = 'r5'",
+    "words of another": "UPDATE docs SET text = (SELECT text FROM docs WHERE key = 'over') WHERE key = 'r5'",
+    "words of one field only": "UPDATE docs SET text = ' tea '",
+    "a group that is no text": "UPDATE docs SET \"group\" = CAST(x'80' AS TEXT)",
+    "other marks": "UPDATE docs SET marks = 'same:nothing'",
+    "no marks": "DELETE FROM marks",
+    "marks of nobody": "UPDATE marks SET doc = doc + 1000",
+    "no docs": "DELETE FROM docs",
+    "docs of nobody": "UPDATE docs SET key = key || 'x'",
+    "no words": "INSERT INTO words(words) VALUES('delete-all')",
+    "no spaces": "DELETE FROM spaces",
+    "wrong counts": "UPDATE spaces SET docs = 0, length = 0",
+    "negative counts": "UPDATE spaces SET docs = -5, length = -100",
+    "times out of range": "UPDATE docs SET at = 9223372036854775807",
+    "negative lengths": "UPDATE docs SET length = -9223372036854775807 WHERE key = 'r5'",
+    "short vectors": "UPDATE vectors SET data = x'00'",
+    "longer vectors": "UPDATE vectors SET data = CAST(data || data AS BLOB) WHERE doc % 2",
+    "empty vectors": "UPDATE vectors SET data = x''",
+    "vectors of infinity": "UPDATE vectors SET data = x'007c007c007c007c'",
+    "no vectors": "DELETE FROM vectors",
+}
+
+
+@pytest.mark.parametrize("what", SPOILED)
+def test_a_spoiled_index_is_harmless_or_refused_and_can_be_made_anew(path: Path, what: str) -> None:
+    connection = apsw.Connection(str(path))
+    connection.execute(SPOILED[what])
+    connection.close()
+    assert use(path) in ("clean", "index", "found")
+    with memwell.open(path, embedder=vectors) as store:
+        store.reindex()
+        store.embed()
+        use_records(store)

@@ -7,13 +7,10 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import memwell
-from memwell.cli import cards, show
+from memwell.cli import show
 from memwell.testing import promise
 
 from .conftest import Ran, Run
@@ -345,32 +342,6 @@ def test_nothing_in_a_record_reaches_the_output_raw(run: Run, store: str, text: 
         assert plain.out.count("\n") == 2
     if command[0] == "context":
         assert plain.out.count("\n") == 3
-
-
-@given(st.text(), st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40))), st.integers(12, 60), st.integers(1, 4))
-@promise("cli:record:safe")
-def test_text_is_folded_within_its_room_and_nothing_is_lost(
-    text: str, matches: list[tuple[int, int]], room: int, most: int
-) -> None:
-    whole = cards.pieces(text, matches)
-    lines = list(cards.folded(whole, room, most))
-    shown = ["".join(piece for piece, _ in line) for line in lines]
-
-    assert len(lines) <= most
-    assert all(show.width(line) <= room for line in shown)
-    assert "".join(piece for piece, _ in whole) == show.sentence(text)
-    if "…" not in "".join(shown):
-        assert "".join(shown).replace(" ", "") == show.sentence(text).replace(" ", "")
-
-
-@given(st.text(alphabet=st.characters(codec="utf-8"), min_size=1, max_size=80))
-@promise("cli:record:safe")
-def test_the_only_colours_are_our_own(text: str) -> None:
-    painted = cards.painted(cards.pieces(text, [(0, 3)]))
-
-    assert "\x1b" not in PAINT.sub("", painted)
-    assert PAINT.sub("", painted) == show.sentence(text)
-    assert msgspec.json.decode(show.to_text({text: text})) == {text: text}
 
 
 @promise("cli:record:terminal")

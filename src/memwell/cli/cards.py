@@ -222,8 +222,8 @@ def card(record: Record) -> Iterator[str]:
     for name, text in shown.items():
         yield f"{show.style(f'{name:<10}', dim=True)}  {text}"
     yield ""
-    for line in record.content.splitlines() or [""]:
-        yield f"  {show.escape(line)}".rstrip()
+    for line in record.content.split("\n"):
+        yield f"  {show.escape(line.removesuffix(chr(13)))}".rstrip()
 
 
 def _fields(record: Record) -> Iterator[tuple[str, str]]:

@@ -73,9 +73,7 @@ def _changed(record: Record, what: str) -> None:
     show.result(record, f"{what} {show.name(record.id)}, version {record.version}")
 
 
-@click.command(
-    "add", cls=Command, example='memwell record add agent:support "Prefers concise reviews" --kind profile --tag style'
-)
+@click.command("add", cls=Command, example='memwell record add agent:support "Prefers short reviews" --tag style')
 @click.argument("scope")
 @click.argument("content")
 @_with(_SAID)

@@ -12,6 +12,8 @@ from memwell import ops
 from memwell.config import Settings
 from memwell.embed import Embedder
 from memwell.engine import facts, forgetting, keep, packing, records, search, watch
+from memwell.engine.body import SHAPE as RECORD
+from memwell.engine.body import to_doc, unseal
 from memwell.engine.context import Context
 from memwell.engine.guard import Caller, Guard, owners_only
 from memwell.engine.keeper import Keeper
@@ -20,7 +22,8 @@ from memwell.engine.rules import bounded
 from memwell.errors import Invalid, Unavailable, Unsupported
 from memwell.ops import Op
 from memwell.scope import canonical
-from memwell.store import Backend, Done, Progress, Write, WriteJob
+from memwell.store import Backend, Cell, Done, Progress, Write, WriteJob
+from memwell.store.index import Doc
 
 R = TypeVar("R")
 Observe = Callable[[Op[Any], float, BaseException | None], None]
@@ -89,6 +92,11 @@ HANDLERS: dict[type[Op[Any]], Callable[[Any, Context], Any]] = {
 _MAY_EXPIRE = (ops.Batch, ops.Load, ops.Remember, ops.RememberMany, ops.Supersede, ops.Update)
 
 
+def _derived(scope: str, shape: str, cell: Cell) -> Doc | None:
+    """What search keeps of a cell, for a backend that reads its cells from a log."""
+    return to_doc(scope, cell, unseal(scope, cell)) if shape == RECORD else None
+
+
 class Engine:
     """Applies ops to one backend, for any caller, in three phases: prepare, apply, publish."""
 
@@ -103,6 +111,8 @@ class Engine:
         self.backend, self.settings = backend, settings
         self.traits = backend.traits
         self.closed = False
+        if (derive_by := getattr(backend, "derive_by", None)) is not None:
+            derive_by(_derived)  # a log keeps records, and leaves what search needs of them to be worked out
         self.watchers = watch.Watchers()
         self._guard, self._observe = guard, observe
         self.meaning = None if embedder is None else Meaning(backend, settings, embedder)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from memwell import clock, codec, ops
-from memwell.engine import body
+from memwell.engine import body, indexed
 from memwell.engine.context import Context
 from memwell.engine.rules import bounded, check_key, check_number
-from memwell.errors import Invalid, Unsupported
+from memwell.errors import Invalid, MemwellError, Unsupported
 from memwell.scope import canonical
 from memwell.store import Cell, Put, Read, ReadJob, Span, Write, WriteJob
-from memwell.types import Health, Line, Loaded, Stats
+from memwell.types import Damage, Health, Line, Loaded, Stats
 
 STEP = 500  # how much one transaction frees, so that no writer waits long for it
 
@@ -152,7 +152,14 @@ def sweep(op: ops.Sweep, context: Context) -> int:  # noqa: ARG001
 
 
 def check(op: ops.Check, context: Context) -> Health:  # noqa: ARG001
-    return context.backend.check(context.progress)
+    health = context.backend.check(context.progress)
+    if context.backend.traits.facts_only:
+        return health
+    try:
+        found = context.backend.read(indexed.damage, context.settings.busy_timeout, True)
+    except MemwellError as error:
+        found = [Damage(where="search index", problem=f"{error.message}; {indexed.ADVICE}")]
+    return Health(checked=health.checked, damage=[*health.damage, *found])
 
 
 def describe(op: ops.Describe, context: Context) -> dict[str, Any]:  # noqa: ARG001

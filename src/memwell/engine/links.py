@@ -60,8 +60,7 @@ def near_ones(view: Read, scope: str, body: Body, now: int) -> list[str]:
     ids = view.holding(scope, SHAPE, [telling[start::_GROUPS] for start in range(_GROUPS)], _LOOKED_AT)
     likeness = []
     for found in view.docs(scope, SHAPE, ids, now) if ids else ():
-        title, content = (found.text or "\n\n").split("\n")[:2]
-        other = {*title.split(), *content.split()}
+        other = {*" ".join((found.text or "").split("\n")[:2]).split()}  # of title and content
         share = len(other & {*own}) / len(other | {*own})
         if share >= NEAR and not (found.linked and is_superseded(view, scope, found.cell.key, now)):
             likeness.append((-share, found.cell.key))

@@ -8,14 +8,15 @@ from typing import Any
 
 from memwell import clock
 from memwell.config import Settings
-from memwell.embed import Embedder
+from memwell.embed import Cached, Embedder, Vector
 from memwell.engine.body import SHAPE, embedded_text, text_hash, unseal
-from memwell.engine.vectors import Vectors, numpy, unit
-from memwell.errors import MemwellError
+from memwell.engine.vectors import Vectors, numpy
+from memwell.errors import Invalid, MemwellError
 from memwell.forks import begins_anew
 from memwell.store import Backend, Read
 
 BATCH = 64
+Row = tuple[str, str, bytes, str]  # scope, key, hash and text
 RETRY_S = 5.0
 
 
@@ -23,7 +24,8 @@ class Meaning:
     """What an engine with an embedder has besides words. Vectors are made after the write was acknowledged."""
 
     def __init__(self, backend: Backend, settings: Settings, embedder: Embedder) -> None:
-        self.embedder, self._backend, self._settings = embedder, backend, settings
+        self.embedder, self._backend, self._settings = Cached(embedder), backend, settings
+        self._unfit: set[tuple[str, str, bytes]] = set()  # what the embedder refuses: it must not hold up the rest
         self._stopped = False
         self.begin_process()
         begins_anew(self)
@@ -43,8 +45,7 @@ class Meaning:
 
     def query(self, text: str) -> Any:
         """The vector of a question."""
-        ask = getattr(self.embedder, "embed_query", None)
-        return unit(ask(text) if ask is not None else next(iter(self.embedder.embed([text]))))
+        return numpy().asarray(self.embedder.embed_query(text), dtype="float32")
 
     def start(self) -> None:
         """There may be something to embed: see to it soon, in the background."""
@@ -95,19 +96,30 @@ class Meaning:
             rows = self._backend.read(self._missing, wait, True)
             if not rows:
                 return 0
-            vectors = self.embedder.embed([text for *_, text in rows])
             np = numpy()
             kept = [
-                (scope, SHAPE, key, made_from, unit(vector).astype(np.float16).tobytes())
-                for (scope, key, made_from, _), vector in zip(rows, vectors, strict=True)
+                (scope, SHAPE, key, made_from, np.asarray(vector, dtype="float32").astype("float16").tobytes())
+                for (scope, key, made_from, _), vector in self._embedded(rows)
             ]
-            return self._backend.write(lambda view: view.save_vectors(self.model, kept), wait)
+            return self._backend.write(lambda view: view.save_vectors(self.model, kept), wait) or len(rows)
 
-    def _missing(self, view: Read) -> list[tuple[str, str, bytes, str]]:
+    def _embedded(self, rows: list[Row]) -> list[tuple[Row, Vector]]:
+        """Together; if that is refused, each alone, and what is refused alone is not tried again."""
+        try:
+            return list(zip(rows, self.embedder.embed([text for *_, text in rows]), strict=True))
+        except Invalid:
+            if len(rows) == 1:
+                self._unfit.add(rows[0][:3])
+                return []
+            return [pair for row in rows for pair in self._embedded([row])]
+
+    def _missing(self, view: Read) -> list[Row]:
         now, rows = clock.now(), []
-        for scope, shape, key in view.unembedded(self.model, BATCH):
+        for scope, shape, key in view.unembedded(self.model, BATCH + len(self._unfit), now):
             cell = view.cell(scope, shape, key, now)
             if cell is not None:
                 body = unseal(scope, cell)
-                rows.append((scope, key, text_hash(body), embedded_text(body)))
-        return rows
+                row = (scope, key, text_hash(body), embedded_text(body))
+                if row[:3] not in self._unfit:
+                    rows.append(row)
+        return rows[:BATCH]

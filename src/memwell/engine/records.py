@@ -54,8 +54,9 @@ def remember_many(op: ops.RememberMany, context: Context) -> WriteJob[list[Recor
         now = clock.now()
         fresh: dict[tuple[str, ...], Draft] = {}
         order: list[str | Record] = []
+        repeats = view.marked(op.scope, SHAPE, [same_mark(one.body) for one in ready], 1)
         for one in ready:
-            known = _reinforced(view, op.scope, one, now, context)
+            known = _reinforced(view, op.scope, one, now, context) if repeats else None
             if known is None:
                 order.append(_gathered(fresh, one, lambda draft: _linked(view, op.scope, draft, now)))
             else:
@@ -70,7 +71,7 @@ def remember_many(op: ops.RememberMany, context: Context) -> WriteJob[list[Recor
 def _gathered(fresh: dict[tuple[str, ...], Draft], one: Draft, linked: Callable[[Draft], Draft]) -> str:
     """Add a draft to those that are to be kept, unless one of them says the same; the key of that one."""
     said = (same_mark(one.body), *([one.key] if one.body.supersedes else []))
-    for status in ("active", one.body.status):
+    for status in (one.body.status, "active"):
         first = fresh.get((*said, status))
         if first is not None:
             if one.body.status == "active":

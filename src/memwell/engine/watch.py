@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
+from collections.abc import Callable
 from typing import Protocol
 
 from memwell import clock, ops
@@ -12,7 +13,7 @@ from memwell.engine.context import Context
 from memwell.engine.rules import check_number, wanted
 from memwell.errors import NotFound
 from memwell.forks import begins_anew
-from memwell.store import Read, ReadJob
+from memwell.store import Change, Read, ReadJob
 from memwell.types import Changes
 
 
@@ -31,12 +32,19 @@ def changes(op: ops.Changes, context: Context) -> ReadJob[Changes]:  # noqa: ARG
                 hint=f"read the entries as they are, then watch with since={horizon}",
             )
         page = view.changes(op.scope, op.since, op.limit, clock.now())
-        kept = [change for change in page if change.key.startswith(prefix) and (fits is None or fits(change.key))]
+        kept = [change for change in page if _wanted(change, prefix, fits)]
         more = len(page) == op.limit
         reached = page[-1].rev if more else max(newest, op.since)
         return Changes([to_event(change) for change in kept], reached, more)
 
     return job
+
+
+def _wanted(change: Change, prefix: str, fits: Callable[[str], bool] | None) -> bool:
+    """Whether a watcher asked for it; that the scope was deleted concerns every one."""
+    if change.shape == "scope":
+        return True
+    return change.key.startswith(prefix) and (fits is None or fits(change.key))
 
 
 class Bell(Protocol):

@@ -59,7 +59,7 @@ def load(
     `format` is jsonl, mcp or markdown, or found out. `trust` is what their word counts, at most that of the caller;
     unless told, what an MCP server kept counts as an agent's, lines as they say, and notes as the caller's own.
     """
-    place = check_text(str(path), "a path")
+    place = check_text(str(Path(path).expanduser()), "a path")
     if format not in (*FORMATS, "auto"):
         raise Invalid(f"{format!r} is no format to import", hint=f"use one of auto, {', '.join(FORMATS)}")
     with readable(place):
@@ -136,7 +136,8 @@ class _Writing:
 
     def __init__(self, memory: Memory, gathered: Gathered, trust: Trust | None) -> None:
         self.written = self.repeated = 0
-        self._records, self._skipped, self._trust = memory.records, gathered.skipped, trust
+        self._records, self._trust = memory.records, trust
+        self._skipped, self._titled = gathered.skipped, gathered.titled
         self._said: dict[tuple[str, str, str], str | None] = {}
         self._here: dict[str | None, str] = {}  # ids there, and the ids of the same records here
 
@@ -149,7 +150,7 @@ class _Writing:
         """What was said of something else before in this import is told apart from it at once."""
         new = found.record
         first = self._said.setdefault(found.said, new.title)
-        return _told_apart(found) if new.title and new.title != first else found
+        return _told_apart(found) if self._titled and new.title and new.title != first else found
 
     def _is_new(self, found: Found) -> bool:
         """What was here and was deleted does not come back by itself; what was removed for good may."""
@@ -190,7 +191,7 @@ class _Writing:
             return [*self._write(batch[:middle]), *self._write(batch[middle:])]
         taken = []
         for found, record in zip(batch, made, strict=True):
-            if record.id != found.record.id and record.title != found.record.title and found.record.title:
+            if self._titled and record.id != found.record.id and found.record.title not in (None, record.title):
                 taken.append(found)
             else:
                 self._count(found.record, record)

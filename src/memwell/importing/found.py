@@ -49,6 +49,7 @@ class Gathered(Struct):
     read: int
     records: list[Found]
     skipped: list[Skipped]
+    titled: bool = True  # what is said under two titles is said of two things
 
 
 @contextmanager

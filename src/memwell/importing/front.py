@@ -23,8 +23,8 @@ class Front(Struct):
 
 def parted(text: str) -> tuple[Front, str, int]:
     """The front matter, the text after it, and the number of the line where that begins."""
-    lines = text.splitlines()
-    if not lines or lines[0].rstrip() != "---":
+    lines = text.split("\n")
+    if lines[0].rstrip() != "---":
         return Front(), text, 1
     for number, line in enumerate(lines[1:], 2):
         if line.rstrip() in ("---", "..."):

@@ -66,7 +66,7 @@ def line_of(record: Record) -> dict[str, Any]:
 
 def gather(path: str, scope: str) -> Gathered:
     """The records that stand at the end of the lines. Of several scopes, only those of the one asked for are meant."""
-    gathered = Gathered(0, [], [])
+    gathered = Gathered(0, [], [], titled=False)
     last = _folded(path, gathered)
     scopes = {name for name, _ in last}
     for (name, _), (number, line) in last.items():

@@ -75,7 +75,8 @@ def _linked(at: Path, inside: Path, kind: str) -> str:
 
 
 def _relative(file: Path, root: Path) -> str:
-    return file.relative_to(root).as_posix()
+    """Where a note is, as text: bytes of a name that are no UTF-8 are shown as escapes."""
+    return file.relative_to(root).as_posix().encode("utf-8", "backslashreplace").decode()
 
 
 def _text(name: str, file: Path, skipped: list[Skipped]) -> str | None:
@@ -121,7 +122,7 @@ def _sections(body: str, line: int) -> tuple[str, list[Section]]:
     """The first heading of a note, and its sections; what stands in a fence is no heading."""
     title, fence = "", ""
     sections = [Section("", line, [])]
-    for number, text in enumerate(body.splitlines(), line):
+    for number, text in enumerate(body.split("\n"), line):
         mark = _FENCE.match(text)
         if mark and fence in ("", mark[1]):
             fence = "" if fence else mark[1]

@@ -116,6 +116,7 @@ class Traits(NamedTuple):
     inline_writes: bool  # so are writes that need not wait
     shared: bool  # several processes may write at once
     durability: str  # power-safe, crash-safe or volatile, from the live settings
+    facts_only: bool = False  # it has no index, so no records
 
 
 class Read(Finding, Protocol):

@@ -92,7 +92,7 @@ class Finding(Protocol):
     def vectors(self, scope: str, shape: str, model: str, after: int) -> list[Vector]:
         """The vectors that were kept after a place in their sequence, in order."""
 
-    def unembedded(self, model: str, limit: int) -> list[tuple[str, str, str]]:
+    def unembedded(self, model: str, limit: int, now: int) -> list[tuple[str, str, str]]:
         """Scope, shape and key of docs with words that have no vector of the model."""
 
 
@@ -102,5 +102,5 @@ class Indexing(Protocol):
     def index(self, docs: Iterable[Doc]) -> None: ...
     def unindex(self, scope: str, shape: str, key: str) -> None: ...
     def unindex_all(self) -> None: ...
-    def save_vectors(self, model: str, vectors: Iterable[tuple[str, str, str, bytes, bytes]]) -> int:
+    def save_vectors(self, model: str, vectors: Sequence[tuple[str, str, str, bytes, bytes]]) -> int:
         """Scope, shape, key, hash and data each; one whose doc has changed since is left out."""

@@ -268,7 +268,8 @@ def _sweep(held: _Scope, now: int, before: int | None) -> int:
     current = {row.cell.rev for row in held.rows.values() if row.cell}
     kept = [change for change in held.events if before is None or change.at >= before or change.rev in current]
     if len(kept) < len(held.events):
-        forgotten = [change for change in held.events if change not in kept]
+        staying = {change.rev for change in kept}
+        forgotten = [change for change in held.events if change.rev not in staying]
         held.horizon = max(held.horizon, *(change.rev for change in forgotten))
         held.horizon_at = max(held.horizon_at, *(change.at for change in forgotten))
         held.events = kept

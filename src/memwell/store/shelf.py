@@ -74,12 +74,12 @@ class Shelf:
         held = ((number, self._vectors.get((number, model))) for number, _ in self._docs(scope, shape))
         return sorted((vector for _, vector in held if vector and vector.seq > after), key=lambda vector: vector.seq)
 
-    def unembedded(self, model: str, limit: int) -> list[tuple[str, str, str]]:
+    def unembedded(self, model: str, limit: int, now: int) -> list[tuple[str, str, str]]:
         return [
             (scope, shape, key)
             for (scope, shape), held in self._spaces.items()
             for key, (number, doc) in held.items()
-            if doc.text is not None and (number, model) not in self._vectors
+            if doc.text is not None and (number, model) not in self._vectors and self._cell(scope, shape, key, now)
         ][:limit]
 
     # Writing
@@ -87,7 +87,7 @@ class Shelf:
     def index(self, docs: Iterable[Doc]) -> None:
         for doc in docs:
             held = self._spaces.setdefault((doc.scope, doc.shape), {})
-            number = self._take(doc.scope, doc.shape, doc.key)
+            number = self._take(doc.scope, doc.shape, doc.key, doc.hash if doc.text is not None else None)
             if number is None:
                 self._last = number = self._last + 1
             held[doc.key] = (number, doc)
@@ -107,7 +107,7 @@ class Shelf:
                 for key in list(self._spaces[of, shape]):
                     self._take(of, shape, key)
 
-    def save_vectors(self, model: str, vectors: Iterable[tuple[str, str, str, bytes, bytes]]) -> int:
+    def save_vectors(self, model: str, vectors: Sequence[tuple[str, str, str, bytes, bytes]]) -> int:
         saved = 0
         for scope, shape, key, made_from, data in vectors:
             held = self._spaces.get((scope, shape), {}).get(key)
@@ -117,12 +117,13 @@ class Shelf:
                 saved += 1
         return saved
 
-    def _take(self, scope: str, shape: str, key: str) -> int | None:
+    def _take(self, scope: str, shape: str, key: str, made_from: bytes | None = None) -> int | None:
         held = self._spaces.get((scope, shape), {})
         if key not in held:
             return None
         old = held.pop(key)
-        lost = {name: self._vectors.pop(name) for name in list(self._vectors) if name[0] == old[0]}
+        going = [name for name in self._vectors if name[0] == old[0]] if old[1].hash != made_from else []
+        lost = {name: self._vectors.pop(name) for name in going}
 
         def undo() -> None:
             held[key] = old

@@ -256,6 +256,8 @@ class RecordMachine(RuleBasedStateMachine):
             for id in self.known[name]:
                 found, kept = records.read(id), [one for one in book.live(now) if one.id == id]
                 assert (found is not None) == bool(kept and kept[0].status == "active")
+                if found is not None:
+                    self._compare(name, found, kept[0])
         assert self.store.stats().records == sum(len(book.live(now)) for book in self.books.values())
 
     @rule(scope=SCOPES, word=st.sampled_from(WORDS), kind=st.none() | KINDS, tag=st.sampled_from((None, "x", "y")))

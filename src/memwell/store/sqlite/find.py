@@ -30,7 +30,7 @@ _DOCS = f"{_COLUMNS} FROM json_each(?5) AS j CROSS JOIN docs AS d ON d.id = j.va
 _NEWEST = f"{_COLUMNS} FROM docs AS d {_CELL} ORDER BY d.at DESC, d.id DESC"
 _NEWEST_BEFORE = f"{_COLUMNS} FROM docs AS d {_CELL} AND (d.at, d.id) < (?5, ?6) ORDER BY d.at DESC, d.id DESC"
 _INSERT_DOC = """
-INSERT INTO docs(id, space, key, at, "group", marks, text, length, hash) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO docs(id, space, key, at, "group", marks, text, length, hash, model) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _NEAR = (
     """SELECT id FROM docs WHERE space = ?1 AND "group" = ?2 AND (at, id) < (?3, ?4)
@@ -39,13 +39,20 @@ _NEAR = (
                 ORDER BY at, id LIMIT ?5""",
 )
 _UNEMBEDDED = """
-SELECT s.scope, s.shape, d.key FROM docs AS d JOIN spaces AS s ON s.id = d.space
-WHERE d.text IS NOT NULL AND NOT EXISTS (SELECT 1 FROM vectors AS v WHERE v.doc = d.id AND v.model = ?) LIMIT ?
+SELECT s.scope, s.shape, d.key FROM docs AS d
+CROSS JOIN spaces AS s ON s.id = d.space CROSS JOIN cells AS c ON (c.scope, c.shape, c.key) = (s.scope, s.shape, d.key)
+WHERE d.text IS NOT NULL AND (d.model IS NULL OR d.model < ?1 OR d.model > ?1)
+  AND c.value IS NOT NULL AND (c.expires IS NULL OR c.expires > ?2) LIMIT ?3
 """
 _SAVE_VECTOR = """
 INSERT OR REPLACE INTO vectors(doc, space, model, data)
 SELECT d.id, d.space, ?1, ?6 FROM docs AS d JOIN spaces AS s ON s.id = d.space
 WHERE s.scope = ?2 AND s.shape = ?3 AND d.key = ?4 AND d.hash = ?5
+"""
+
+_SAVED = """
+UPDATE docs SET model = ?1
+WHERE space = (SELECT id FROM spaces WHERE scope = ?2 AND shape = ?3) AND key = ?4 AND hash = ?5
 """
 
 
@@ -119,8 +126,8 @@ class Find:
                      WHERE space = ({_SPACE}) AND model = ? AND seq > ? ORDER BY seq"""
         return [Vector(*row) for row in self.execute(select, (scope, shape, model, after))]
 
-    def unembedded(self, model: str, limit: int) -> list[tuple[str, str, str]]:
-        return self.execute(_UNEMBEDDED, (model, limit)).fetchall()  # type: ignore[no-any-return]
+    def unembedded(self, model: str, limit: int, now: int) -> list[tuple[str, str, str]]:
+        return self.execute(_UNEMBEDDED, (model, now, limit)).fetchall()  # type: ignore[no-any-return]
 
     # Writing
 
@@ -132,18 +139,21 @@ class Find:
             self._index(self._make_space(scope, shape), group)
 
     def _index(self, space: int, docs: list[Doc]) -> None:
-        kept = [self._old(space, doc.key) for doc in docs]
         next_id = (self.execute("SELECT max(id) FROM docs").get or 0) + 1
+        known = "SELECT key FROM docs WHERE space = ? AND key IN (SELECT value FROM json_each(?))"
+        taken = {key for (key,) in self.execute(known, (space, _listed([doc.key for doc in docs])))}
+        kept = [
+            self._old(space, doc.key, doc.hash if doc.text is not None else None) if doc.key in taken else None
+            for doc in docs
+        ]
         rows: list[tuple[Any, ...]] = []
         marks: list[tuple[int, str, int]] = []
         texts: list[tuple[int, str]] = []
         for doc, old in zip(docs, kept, strict=True):
-            if old is None:
-                number, next_id = next_id, next_id + 1
-            else:
-                number = old
+            number, model = old or (next_id, None)
+            next_id += old is None
             length = doc.length if doc.text is not None else 0
-            body = (doc.key, doc.at, doc.group, _SPLIT.join(doc.marks), doc.text, length, doc.hash)
+            body = (doc.key, doc.at, doc.group, _SPLIT.join(doc.marks), doc.text, length, doc.hash, model)
             rows.append((number, space, *body))
             marks += [(space, mark, number) for mark in dict.fromkeys(doc.marks)]
             if doc.text is not None:
@@ -154,22 +164,23 @@ class Find:
         many("INSERT INTO words(rowid, stems) VALUES(?, ?)", texts)
         self._count(space, len(texts), sum(row[7] for row in rows))
 
-    def _old(self, space: int, key: str) -> int | None:
-        """Take the doc of a key out of the index, whose number the new one keeps."""
-        row = self.execute(
-            "SELECT id, marks, text IS NOT NULL, length FROM docs WHERE space = ? AND key = ?", (space, key)
-        ).fetchone()
+    def _old(self, space: int, key: str, made_from: bytes | None = None) -> tuple[int, str | None] | None:
+        """Take the doc of a key out of the index; its number and, if it says the same still, its vector are kept."""
+        select = "SELECT id, marks, text IS NOT NULL, length, hash, model FROM docs WHERE space = ? AND key = ?"
+        row = self.execute(select, (space, key)).fetchone()
         if row is None:
             return None
-        number, marks, worded, length = row
+        number, marks, worded, length, hashed, model = row
         for mark in marks.split(_SPLIT):
             self.execute("DELETE FROM marks WHERE space = ? AND mark = ? AND doc = ?", (space, mark, number))
         if worded:
             self.execute("DELETE FROM words WHERE rowid = ?", (number,))
             self._count(space, -1, -length)
-        self.execute("DELETE FROM vectors WHERE doc = ?", (number,))
+        if hashed != made_from:
+            self.execute("DELETE FROM vectors WHERE doc = ?", (number,))
+            model = None
         self.execute("DELETE FROM docs WHERE id = ?", (number,))
-        return int(number)
+        return int(number), model
 
     def unindex(self, scope: str, shape: str, key: str) -> None:
         space = self._space(scope, shape)
@@ -190,10 +201,12 @@ class Find:
                 self.execute(f"DELETE FROM {table} WHERE space = ?", (space,))
             self.execute("UPDATE spaces SET docs = 0, length = 0 WHERE id = ?", (space,))
 
-    def save_vectors(self, model: str, vectors: Iterable[tuple[str, str, str, bytes, bytes]]) -> int:
+    def save_vectors(self, model: str, vectors: Sequence[tuple[str, str, str, bytes, bytes]]) -> int:
         before = self.connection.total_changes()
         self.connection.executemany(_SAVE_VECTOR, [(model, *vector) for vector in vectors])
-        return int(self.connection.total_changes() - before)
+        saved = self.connection.total_changes() - before
+        self.connection.executemany(_SAVED, [(model, *vector[:4]) for vector in vectors])
+        return saved
 
     def _space(self, scope: str, shape: str) -> int | None:
         found: int | None = self.execute(_SPACE, (scope, shape)).get

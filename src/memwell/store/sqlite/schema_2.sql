@@ -9,11 +9,14 @@ CREATE TABLE spaces(
 -- A doc is the searchable side of a cell. text has the words of each field, a line a field.
 CREATE TABLE docs(
   id INTEGER PRIMARY KEY, space INTEGER NOT NULL, key TEXT NOT NULL, at INTEGER NOT NULL, "group" TEXT,
-  marks TEXT NOT NULL, text TEXT, length INTEGER NOT NULL, hash BLOB NOT NULL
+  marks TEXT NOT NULL, text TEXT, length INTEGER NOT NULL, hash BLOB NOT NULL,
+  model TEXT -- that made its newest vector
 ) STRICT;
 CREATE UNIQUE INDEX docs_key ON docs(space, key);
 CREATE INDEX docs_at ON docs(space, at);
 CREATE INDEX docs_group ON docs(space, "group", at) WHERE "group" IS NOT NULL;
+
+CREATE INDEX docs_model ON docs(model) WHERE text IS NOT NULL;
 
 CREATE TABLE marks(
   space INTEGER NOT NULL, mark TEXT NOT NULL, doc INTEGER NOT NULL, PRIMARY KEY(space, mark, doc)
