@@ -94,7 +94,7 @@ PROMISES = {
     "record:search:limit": "The limit of a search is at least 1.",
     "record:search:date": "Times bound when a record was made, and a bad date is an error.",
     "record:search:narrow": "Kinds and tags narrow a search, any of them.",
-    "record:search:filter": "A filter compares fields and metadata, with and, or and not; what is no filter is refused.",
+    "record:search:filter": "A filter compares fields and metadata with and, or, not; what is no filter is refused.",
     "record:search:inherit": "With inherit a search looks in wider scopes, and never in a sibling.",
     "record:search:explain": "An explained hit shows each part of its score.",
     "record:search:snippet": "A snippet shows a part of the record, and its matches are words of the query.",

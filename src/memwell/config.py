@@ -25,11 +25,12 @@ class Settings(Struct, frozen=True, kw_only=True):
     sweep_seconds: float = 60.0
     allow_hard_delete: bool = False
     allow_export: bool = True
+    vector_bytes: int = 512 * 1024 * 1024
 
     def __post_init__(self) -> None:
         if self.durability not in DURABILITIES:
             raise Invalid(f"durability {self.durability!r} is unknown", hint="use 'full' or 'fast'")
-        for name in ("busy_timeout", "max_key_chars", "max_value_bytes", "max_batch", "sweep_seconds"):
+        for name in ("busy_timeout", "max_key_chars", "max_value_bytes", "max_batch", "sweep_seconds", "vector_bytes"):
             _positive(name, getattr(self, name))
         if self.history_seconds is not None:
             _positive("history_seconds", self.history_seconds)
@@ -50,6 +51,7 @@ class Options(TypedDict, total=False):
     sweep_seconds: float
     allow_hard_delete: bool
     allow_export: bool
+    vector_bytes: int
 
 
 def settings_from(**options: Unpack[Options]) -> Settings:

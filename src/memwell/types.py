@@ -101,6 +101,7 @@ class Record(Struct, frozen=True, kw_only=True):
     status: Status
     provenance: Provenance
     supersedes: list[str]
+    lineage: list[str]
     valid_from: datetime | None
     valid_to: datetime | None
     reinforced: int

@@ -6,15 +6,19 @@ import re
 from datetime import UTC, datetime
 
 import pytest
+from msgspec.structs import replace
 
 from memwell import Invalid, Scope, codec
+from memwell.engine import records
 from memwell.scope import canonical
 from memwell.store.ram import Ram
 from memwell.store.sqlite.rows import Rows
 from memwell.testing import frozen_clock, opened, promise
 from memwell.testing.expiry import ExpiryTests
 from memwell.testing.facts import FactTests
+from memwell.testing.origins import OriginTests
 from memwell.testing.values import ValueTests
+from memwell.types import Provenance
 from promises import PROMISES
 
 from . import test_scope
@@ -100,6 +104,17 @@ def expiry_waits_for_the_collector(patch):
             patch.setattr(kind, name, timeless(getattr(kind, name)))
 
 
+def a_model_writes_its_own_provenance(patch):
+    real = records.draft
+
+    def lenient(new, context):
+        body = real(new, context)
+        said = {name: value for name, value in body.provenance.claimed.items() if name in Provenance.__struct_fields__}
+        return replace(body, provenance=replace(body.provenance, **said))
+
+    patch.setattr(records, "draft", lenient)
+
+
 def _scope_of_nobody(store, mem, clock, tmp_path):
     test_scope.test_a_doubtful_field_is_an_error({"agent": "a", "user": ""})
 
@@ -133,6 +148,10 @@ def _expired_history(store, mem, clock, tmp_path):
     ExpiryTests().test_an_expired_value_is_gone_from_history_while_its_event_stays(store, clock)
 
 
+def _claims(store, mem, clock, tmp_path):
+    OriginTests().test_what_a_model_claims_is_kept_apart(store)
+
+
 TRAPS = [
     ("trap:scope:empty", an_empty_id_is_left_out, _scope_of_nobody),
     ("trap:scope:empty", an_empty_id_is_left_out, _scope_of_nobody_in_a_store),
@@ -145,6 +164,7 @@ TRAPS = [
     ("trap:list:wildcard", a_prefix_is_a_sql_pattern, _prefixes),
     ("trap:ttl:readable", expiry_waits_for_the_collector, _expiry),
     ("trap:ttl:readable", expiry_waits_for_the_collector, _expired_history),
+    ("trap:record:provenance", a_model_writes_its_own_provenance, _claims),
 ]
 NAMES = [f"{trap.__name__}-{number}" for number, (_, trap, _) in enumerate(TRAPS)]
 

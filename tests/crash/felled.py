@@ -1,7 +1,7 @@
 """Does one thing with records in a fork that kills itself before a given SQL statement.
 
-`felled` reads lines `KIND STEP STORE` and answers `killed`, or `ended` if the thing took fewer statements; a STEP of 0
-is never reached.
+`felled` reads lines `KIND STEP STORE` and answers `killed`, or `ended` and how many statements the thing took; a STEP
+of 0 is never reached.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ QUERIES = ("", "tea", "page", "berlin", "repeated")
 KINDS: dict[str, Callable[[Any], Any]] = {
     "remember": lambda records: records.remember("fresh tea from Assam", id="fresh", tags=["t"], thread="th"),
     "reinforce": lambda records: records.remember("repeated words about tea", tags=["again"]),
-    "remember_many": lambda records: records.remember_many([f"tea number {number}" for number in range(20)]),
+    "remember_many": lambda records: records.remember_many([f"tea number {number}" for number in range(5)]),
     "update": lambda records: records.update("old", content="the tea is in Munich", tags=["moved"]),
     "supersede": lambda records: records.supersede("old", "the tea is in Hamburg", id="new"),
     "delete": lambda records: records.delete("old", reason="asked to"),
@@ -61,12 +61,10 @@ def do(kind: str, step: int, path: str) -> None:
         return True
 
     with memwell.open(path, by="reviewer", allow_hard_delete=True) as store:
-        records = store.scope(SCOPE).records
-        backend = store._door.engine.backend
         for connection in apsw.connections():
             connection.exec_trace = trace
-        assert backend is not None
-        KINDS[kind](records)
+        KINDS[kind](store.scope(SCOPE).records)
+    print("ended", count, flush=True)
 
 
 def main() -> None:
@@ -80,7 +78,8 @@ def main() -> None:
         _, status = os.waitpid(child, 0)
         killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
         assert killed or status == 0, status
-        print("killed" if killed else "ended", flush=True)
+        if killed:
+            print("killed", flush=True)
 
 
 if __name__ == "__main__":

@@ -13,14 +13,28 @@ from typing import Any
 import pytest
 
 import memwell
-from memwell import aio, memory, ops
+from memwell import aio, memory, ops, recall, recall_async
 from memwell.agent.checkpoint import Saved
 from memwell.agent.process import Context, Process
 from memwell.config import Settings
 from memwell.errors import ERRORS
 from memwell.ops import Op
 from memwell.scope import FIELDS
-from memwell.types import Damage, Entry, Event, Health, Line, Loaded, Stats
+from memwell.types import (
+    Damage,
+    Entry,
+    Event,
+    Health,
+    Hit,
+    Hits,
+    Line,
+    Loaded,
+    Packed,
+    Provenance,
+    Receipt,
+    Record,
+    Stats,
+)
 
 from .pages import (
     PAGES,
@@ -98,7 +112,7 @@ def every_op() -> Iterator[type[Op[Any]]]:
     while kinds:
         kind = kinds.pop()
         kinds += kind.__subclasses__()
-        if kind is not ops.Listing:
+        if kind not in (ops.Listing, ops.OfRecord):
             yield kind
 
 
@@ -129,7 +143,7 @@ def test_every_error_is_in_the_reference_and_nothing_else() -> None:
 
 def test_every_setting_is_in_the_reference_with_its_default_and_nothing_else() -> None:
     page = REFERENCE_FOLDER / "settings.md"
-    assert first_column(page) == [*Settings.__struct_fields__, "MEMWELL_STORE", "MEMWELL_AUTHOR"]
+    assert first_column(page) == [*Settings.__struct_fields__, "MEMWELL_STORE", "MEMWELL_AUTHOR", "MEMWELL_EMBEDDER"]
     for field, default in zip(Settings.__struct_fields__, Settings.__struct_defaults__, strict=True):
         assert re.search(rf"^\| `{field}` \| `{default!r}` \|", page.read_text(), re.MULTILINE)
 
@@ -153,7 +167,7 @@ def methods(kind: type) -> list[str]:
 
 CALLED = [
     *((memwell, call) for call in (signature(memwell.open), signature(memwell.open_async))),
-    *((kind, call) for kind in (memory.Store, memory.Memory, memory.Batch) for call in methods(kind)),
+    *((kind, call) for kind in (memory.Store, memory.Memory, memory.Batch, recall.Records) for call in methods(kind)),
     *((memwell.Kernel, call) for call in methods(memwell.Kernel)),
     (Process, "wait(timeout=None)"),
 ]
@@ -168,10 +182,13 @@ def test_both_faces_are_called_alike() -> None:
     """One reference serves both."""
     for plain in (memory.Store, memory.Memory, memory.Batch):
         assert methods(plain) == methods(getattr(aio, f"Async{plain.__name__}"))
+    assert methods(recall.Records) == methods(recall_async.AsyncRecords)
 
 
 @pytest.mark.parametrize(
-    "kind", [Entry, Event, Stats, Health, Damage, Loaded, Line, Saved], ids=lambda kind: kind.__name__
+    "kind",
+    [Entry, Event, Stats, Health, Damage, Loaded, Line, Saved, Record, Provenance, Hit, Hits, Packed, Receipt],
+    ids=lambda kind: kind.__name__,
 )
 def test_every_field_of_an_answer_is_in_the_reference(kind: Any) -> None:
     words = words_in_code(REFERENCE)

@@ -13,7 +13,9 @@ from memwell.testing import model, promise, record_model
 from .test_machines import TIMES, explore
 
 
-@pytest.mark.parametrize(("name", "face", "sequences"), [("ram", "sync", 150), ("sqlite", "sync", 200), ("sqlite", "async", 20)])
+@pytest.mark.parametrize(
+    ("name", "face", "sequences"), [("ram", "sync", 150), ("sqlite", "sync", 200), ("sqlite", "async", 20)]
+)
 @promise("model:records")
 def test_records_are_as_the_list_of_their_writes_says(tmp_path, name, face, sequences):
     where = tmp_path / "memory.db" if name == "sqlite" else ":memory:"

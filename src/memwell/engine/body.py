@@ -35,6 +35,7 @@ class Body(Struct, frozen=True, kw_only=True, omit_defaults=True):
     status: Status = "active"
     store: str = "memory"
     supersedes: list[str] = []
+    lineage: list[str] = []  # what those had superseded: gone records in between must not bring it back
     valid_from: datetime | None = None
     valid_to: datetime | None = None
     reinforced: int = 0
@@ -94,6 +95,7 @@ def to_record(scope: str, cell: Cell, body: Body, superseded: bool = False, simi
         status="superseded" if superseded and body.status == "active" else body.status,
         provenance=body.provenance,
         supersedes=body.supersedes,
+        lineage=body.lineage,
         valid_from=body.valid_from,
         valid_to=body.valid_to,
         reinforced=body.reinforced,
@@ -134,7 +136,7 @@ def marks(body: Body) -> list[str]:
         f"status:{body.status}",
         f"kind:{body.kind}",
         *(f"tag:{tag}" for tag in body.tags),
-        *(f"over:{old}" for old in body.supersedes),
+        *(f"over:{old}" for old in [*body.supersedes, *body.lineage]),
         *(f"source:{source}" for source in origin.sources),
         *(f"from:{parent}" for parent in origin.derived_from),
         *(["pinned"] if body.pinned else []),

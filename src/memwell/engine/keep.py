@@ -85,7 +85,7 @@ def _line(scope: str, shape: str, cell: Cell) -> Line:
 
 def load(op: ops.Load, context: Context) -> WriteJob[Loaded]:
     puts = [_to_put(line, context) for line in bounded(op.lines, "lines", context.settings)]
-    bodies = {put.key: body.unseal(put.scope, _unwritten(put)) for put in puts if put.shape == body.SHAPE}
+    bodies = {(put.scope, put.key): body.unseal(put.scope, _unwritten(put)) for put in puts if put.shape == body.SHAPE}
 
     def job(view: Write) -> Loaded:
         now, written = clock.now(), 0
@@ -94,7 +94,7 @@ def load(op: ops.Load, context: Context) -> WriteJob[Loaded]:
             if not taken and (put.expires is None or put.expires > now):
                 cell = view.put(put)
                 if cell is not None and put.shape == body.SHAPE:
-                    view.index([body.to_doc(put.scope, cell, bodies[put.key])])
+                    view.index([body.to_doc(put.scope, cell, bodies[put.scope, put.key])])
                 written += 1
         return Loaded(written, len(puts) - written)
 

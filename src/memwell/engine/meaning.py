@@ -32,7 +32,7 @@ class Meaning:
 
     def begin_process(self) -> None:
         """No thread survives a fork; the child starts its own when it needs one."""
-        self.vectors = Vectors()
+        self.vectors = Vectors(self._settings.vector_bytes)
         self._thread: threading.Thread | None = None
         self._wake = threading.Event()
         self._lock = threading.Lock()

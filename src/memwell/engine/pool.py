@@ -12,7 +12,7 @@ from memwell.engine.meaning import Meaning
 from memwell.store import Read
 from memwell.store.index import Found
 
-NEAREST = 200  # how many the vectors propose
+NEAREST = (200, 2000)  # how many the vectors propose, and how many if too few of those pass
 MARKED_MOST = 2000
 CHUNK = 200  # candidates that are fetched at a time
 SPARE = 20
@@ -70,9 +70,21 @@ class Pool:
         """The cosines of what is nearest in meaning and of what words found; None without vectors."""
         if self._meaning is None:
             return None
-        nearest = self._cosines(NEAREST, list(self.passed))
-        self.take(nearest)
+        if self._allowed is not None:
+            nearest = self._cosines(0, list(self._allowed))
+            self.take(nearest)
+        else:
+            nearest = self._widening(list(self.passed))
         return {number: cosine for number, cosine in nearest.items() if number in self.passed}
+
+    def _widening(self, worded: list[int]) -> dict[int, float]:
+        """A filter that few records pass needs more proposals."""
+        nearest: dict[int, float] = {}
+        for most in NEAREST:
+            nearest = self._cosines(most, worded)
+            if len(self.take(nearest)) >= self._question.limit or len(nearest) < most:
+                break
+        return nearest
 
     def cosines(self, ids: list[int]) -> dict[int, float]:
         """The cosines of these."""

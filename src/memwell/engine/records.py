@@ -20,6 +20,7 @@ from memwell.ids import new_id
 from memwell.store import Cell, Drop, Put, Read, ReadJob, Write, WriteJob
 from memwell.types import Event, Record
 
+_LINEAGE_MOST = 256
 _LOOK = "'memwell record list' shows what the scope has"
 
 
@@ -94,13 +95,16 @@ def _ready(new: ops.NewRecord, body: Body, context: Context) -> Draft:
 def _linked(view: Read, scope: str, ready: Draft, now: int) -> Draft:
     """What a record names must be there; what it is derived from bounds its trust."""
     body = ready.body
+    lineage: list[str] = []
     for old in body.supersedes:
-        standing(view, scope, old, now, ("active",))
+        _, replaced = standing(view, scope, old, now, ("active",))
+        lineage += [*replaced.supersedes, *replaced.lineage]
     trust = body.provenance.trust
     for parent in body.provenance.derived_from:
         _, source = standing(view, scope, parent, now, ("active",))
         trust = lower(trust, source.provenance.trust)  # type: ignore[assignment]
-    return ready._replace(body=replace(body, provenance=replace(body.provenance, trust=trust)))
+    known = [one for one in dict.fromkeys(lineage) if one not in body.supersedes][:_LINEAGE_MOST]
+    return ready._replace(body=replace(body, lineage=known, provenance=replace(body.provenance, trust=trust)))
 
 
 def _keep(view: Write, scope: str, ready: list[Draft], now: int, context: Context, op: str) -> list[tuple[Cell, Body]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from heapq import nlargest
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from memwell import clock, ops, words
 from memwell.codec import check_text
@@ -56,7 +56,7 @@ def search(op: ops.Search, context: Context) -> ReadJob[Hits]:
     if op.vector is not None:
         if context.meaning is None:
             raise Unsupported("this store has no vectors to compare with", hint="open it with an embedder")
-        vector = _given(op.vector)
+        vector = unit(op.vector)
     elif context.meaning is not None and text.strip():
         try:
             vector = context.meaning.query(text)
@@ -77,20 +77,14 @@ def search(op: ops.Search, context: Context) -> ReadJob[Hits]:
     return job
 
 
-def _given(vector: object) -> Any:
-    try:
-        return unit(vector)
-    except (TypeError, ValueError):
-        raise Invalid("the vector is not a list of numbers") from None
-
-
 def _unembedded(view: Read, scopes: list[str], context: Context) -> int:
     if context.meaning is None:
         return 0
     model, total = context.meaning.model, 0
     for scope in scopes:
-        total += view.terms(scope, SHAPE, []).docs - context.meaning.vectors.count((scope, SHAPE, model))
-    return max(0, total)
+        known = context.meaning.vectors.count((scope, SHAPE, model))
+        total += 0 if known is None else max(0, view.terms(scope, SHAPE, []).docs - known)
+    return total
 
 
 def _ranked(view: Read, scope: str, question: Question, context: Context, now: int) -> Iterator[Candidate]:

@@ -1,18 +1,21 @@
-"""Vectors of a scope in memory: one matrix a scope and model, loaded when first asked for, kept fresh by sequence."""
+"""Vectors of a scope in memory: one matrix a scope and model, loaded when first asked for, kept fresh by sequence.
+
+A scope whose vectors are too many for that is searched by a graph where usearch is installed, else page by page from
+the store: slower, as exact, and never more than a page in memory.
+"""
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import Any
 
-from memwell.errors import Unsupported
+from memwell.errors import Invalid, Unsupported
 from memwell.store import Read
+from memwell.store.index import Vector
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-BYTES_MOST = 512 * 1024 * 1024  # of all matrices together; the one used longest ago goes first
+PAGE = 10_000
 Place = tuple[str, str, str]  # scope, shape, model
 
 
@@ -23,6 +26,22 @@ def numpy() -> Any:
     except ImportError:
         raise Unsupported("search by meaning needs numpy", hint="pip install 'memwell[embed]'") from None
     return numpy
+
+
+def pages(view: Read, place: Place, after: int) -> Iterator[list[Vector]]:
+    """The vectors that were kept after a place in the sequence, so many at a time."""
+    while page := view.vectors(*place, after, PAGE):
+        yield page
+        after = page[-1].seq
+
+
+def table(vectors: Sequence[Vector], dims: int) -> Any:
+    """Stored vectors as a matrix."""
+    np = numpy()
+    data = np.frombuffer(b"".join(vector.data for vector in vectors), dtype="float16")
+    if len(data) != len(vectors) * dims:
+        raise Unsupported("the stored vectors have other dimensions", hint="give the embedder another name")
+    return data.reshape(-1, dims).astype("float32")
 
 
 class Matrix:
@@ -36,17 +55,16 @@ class Matrix:
         self.count = self.seq = 0
         self._row: dict[int, int] = {}
 
-    def refresh(self, view: Read, place: Place) -> None:
-        """Take in what was kept since."""
-        new = view.vectors(*place, self.seq)
-        if new:
-            data = self._np.frombuffer(b"".join(vector.data for vector in new), dtype="float16")
-            self._add([vector.id for vector in new], data.reshape(len(new), -1).astype("float32"))
-            self.seq = new[-1].seq
+    def refresh(self, view: Read, place: Place, most: int) -> bool:
+        """Take in what was kept since; False once there would be more than `most` rows."""
+        for page in pages(view, place, self.seq):
+            self._add([vector.id for vector in page], table(page, self.dims))
+            self.seq = page[-1].seq
+            if self.count > most:
+                return False
+        return True
 
     def _add(self, ids: list[int], data: Any) -> None:
-        if data.shape[1] != self.dims:
-            raise Unsupported("the stored vectors have other dimensions", hint="give the embedder another name")
         self._make_room(self.count + len(ids))
         for number, vector in zip(ids, data, strict=True):
             row = self._row.setdefault(number, self.count)
@@ -63,14 +81,10 @@ class Matrix:
 
     def nearest(self, vector: Any, most: int, also: Sequence[int]) -> dict[int, float]:
         """The cosine of the nearest docs, and of some others that are asked for."""
-        if not self.count:
-            return {}
         if not most:
             return {one: float(self.rows[self._row[one]] @ vector) for one in also if one in self._row}
         scores = self.rows[: self.count] @ vector
-        top = range(self.count)
-        if most < self.count:
-            top = self._np.argpartition(scores, -most)[-most:]
+        top = best(scores, most)
         found = {int(self.ids[row]): float(scores[row]) for row in top}
         for number in also:
             row = self._row.get(number)
@@ -79,40 +93,58 @@ class Matrix:
         return found
 
 
-class Vectors:
-    """The matrices of a store, within a budget."""
+def best(scores: Any, most: int) -> Any:
+    """The rows with the highest scores, in no order."""
+    return range(len(scores)) if most >= len(scores) else numpy().argpartition(scores, -most)[-most:]
 
-    def __init__(self) -> None:
+
+class Vectors:
+    """The vectors of a store, within a budget of bytes for all matrices together."""
+
+    def __init__(self, budget: int) -> None:
+        self._budget = budget
         self._lock = threading.Lock()
         self._matrices: OrderedDict[Place, Matrix] = OrderedDict()
+        self._large: dict[Place, Any] = {}
 
     def nearest(self, view: Read, place: Place, vector: Any, most: int, also: Sequence[int]) -> dict[int, float]:
-        """The nearest docs of a space, as it is in the view."""
+        """The nearest docs of a space, as it is in the view, and the cosines of some others."""
         with self._lock:
-            matrix = self._matrices.pop(place, None) or Matrix(len(vector))
-            if matrix.dims != len(vector):
-                matrix = Matrix(len(vector))
-            matrix.refresh(view, place)
-            self._matrices[place] = matrix
-            self._fit()
-            return matrix.nearest(vector, most, also)
+            if place not in self._large:
+                matrix = self._matrix(place, len(vector))
+                if matrix.refresh(view, place, self._budget // (4 * matrix.dims)):
+                    self._matrices[place] = matrix
+                    self._fit()
+                    return matrix.nearest(vector, most, also)
+                from memwell.engine.large import Large
 
-    def count(self, place: Place) -> int:
-        """How many vectors of a space are at hand."""
+                self._large[place] = Large(place, len(vector))
+            large = self._large[place]
+        return large.nearest(view, vector, most, also)  # type: ignore[no-any-return]
+
+    def _matrix(self, place: Place, dims: int) -> Matrix:
+        matrix = self._matrices.pop(place, None)
+        return matrix if matrix is not None and matrix.dims == dims else Matrix(dims)
+
+    def count(self, place: Place) -> int | None:
+        """How many vectors of a space are at hand; None where nobody counts."""
         with self._lock:
             matrix = self._matrices.get(place)
-            return matrix.count if matrix else 0
+            return matrix.count if matrix else None
 
     def _fit(self) -> None:
-        while len(self._matrices) > 1 and sum(one.rows.nbytes for one in self._matrices.values()) > BYTES_MOST:
+        while len(self._matrices) > 1 and sum(one.rows.nbytes for one in self._matrices.values()) > self._budget:
             self._matrices.popitem(last=False)
 
 
-def unit(vector: Any, dims: int | None = None) -> Any:
-    """A vector of length one, of so many dimensions."""
+def unit(vector: Any) -> Any:
+    """Somebody's vector, of length one."""
     np = numpy()
-    array = np.asarray(vector, dtype="float32").reshape(-1)
+    try:
+        array = np.asarray(vector, dtype="float32").reshape(-1)
+    except (TypeError, ValueError):
+        raise Invalid("the vector is not a list of numbers") from None
     length = float(np.sqrt((array.astype("float64") ** 2).sum()))
-    if (dims is not None and len(array) != dims) or not np.isfinite(length) or not length:
-        raise Unsupported(f"a vector of {len(array)} numbers and length {length} can't be used")
+    if not len(array) or not np.isfinite(length) or not length:
+        raise Invalid("the vector has no direction", hint="give finite numbers that are not all zero")
     return array / length

@@ -89,8 +89,11 @@ class Finding(Protocol):
     def scopes_marked(self, shape: str, mark: str) -> list[str]:
         """The scopes that hold a doc with the mark."""
 
-    def vectors(self, scope: str, shape: str, model: str, after: int) -> list[Vector]:
+    def vectors(self, scope: str, shape: str, model: str, after: int, limit: int) -> list[Vector]:
         """The vectors that were kept after a place in their sequence, in order."""
+
+    def vectors_of(self, model: str, ids: Sequence[int]) -> list[Vector]:
+        """The vectors of these docs."""
 
     def unembedded(self, model: str, limit: int, now: int) -> list[tuple[str, str, str]]:
         """Scope, shape and key of docs with words that have no vector of the model."""

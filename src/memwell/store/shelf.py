@@ -70,9 +70,13 @@ class Shelf:
             scope for (scope, of), held in spaces if of == shape and any(mark in doc.marks for _, doc in held.values())
         )
 
-    def vectors(self, scope: str, shape: str, model: str, after: int) -> list[Vector]:
+    def vectors_of(self, model: str, ids: Sequence[int]) -> list[Vector]:
+        return [self._vectors[number, model] for number in ids if (number, model) in self._vectors]
+
+    def vectors(self, scope: str, shape: str, model: str, after: int, limit: int) -> list[Vector]:
         held = ((number, self._vectors.get((number, model))) for number, _ in self._docs(scope, shape))
-        return sorted((vector for _, vector in held if vector and vector.seq > after), key=lambda vector: vector.seq)
+        newer = [vector for _, vector in held if vector and vector.seq > after]
+        return sorted(newer, key=lambda vector: vector.seq)[:limit]
 
     def unembedded(self, model: str, limit: int, now: int) -> list[tuple[str, str, str]]:
         return [

@@ -85,7 +85,9 @@ class Simple(Unindexed):
 
     @property
     def traits(self) -> Traits:
-        return Traits(self._call.name, inline=False, inline_writes=False, shared=False, durability="volatile", facts_only=True)
+        return Traits(
+            self._call.name, inline=False, inline_writes=False, shared=False, durability="volatile", facts_only=True
+        )
 
     def read(self, job: ReadJob[T], wait: float, snapshot: bool = False) -> T:  # noqa: ARG002
         return self._jobs.read(job)

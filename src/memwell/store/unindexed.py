@@ -16,4 +16,4 @@ class Unindexed:
         )
 
     terms = holding = marked = docs = doc_id = newest = neighbours = _refuse
-    scopes_marked = vectors = unembedded = index = unindex = unindex_all = save_vectors = redact = _refuse
+    scopes_marked = vectors = vectors_of = unembedded = index = unindex = unindex_all = save_vectors = redact = _refuse

@@ -33,7 +33,9 @@ DRAFTS = st.fixed_dictionaries(
     {"content": CONTENTS, "kind": KINDS, "tags": TAGS, "ttl": TTLS, "source": SOURCES},
     optional={"pinned": st.just(True), "pending": st.just(True)},
 )
-CHANGES = st.fixed_dictionaries({}, optional={"content": CONTENTS, "tags": TAGS, "pinned": st.booleans(), "kind": KINDS})
+CHANGES = st.fixed_dictionaries(
+    {}, optional={"content": CONTENTS, "tags": TAGS, "pinned": st.booleans(), "kind": KINDS}
+)
 
 
 def run(store: Any, sequences: int, steps: int = 20, *, random: bool = False) -> int:
@@ -105,7 +107,7 @@ class RecordMachine(RuleBasedStateMachine):
         try:
             expected = model(trial)
         except (Conflict, NotFound, Denied) as refusal:
-            self._refused(name, refusal, call)
+            _refused(refusal, call)
             return
         answer = call()
         for one, wanted in _pairs(answer, expected):
@@ -118,15 +120,6 @@ class RecordMachine(RuleBasedStateMachine):
             self._compare(name, one, wanted)
         if isinstance(expected, tuple):
             assert (answer.records, answer.derived, answer.kept) == expected
-
-    def _refused(self, name: str, refusal: MemwellError, call: Callable[[], Any]) -> None:
-        try:
-            answer = call()
-        except type(refusal) as error:
-            if isinstance(refusal, Conflict):
-                assert getattr(error, "current", None) is not None
-        else:
-            raise AssertionError(f"it should have been refused ({refusal!r}), and gave {answer!r}")
 
     def _compare(self, name: str, record: Any, kept: Kept) -> None:
         now, origin, us = self.clock.us, record.provenance, clock.microseconds
@@ -181,50 +174,50 @@ class RecordMachine(RuleBasedStateMachine):
         self, scope: str, pick: int, changes: dict[str, Any], ttl: int | None, by: str, guess: str | None
     ) -> None:
         name, records = self._at(scope, by)
-        id, now = self._pick(name, pick), self.clock.us
-        wanted = self._version(name, id, guess)
+        key, now = self._pick(name, pick), self.clock.us
+        wanted = self._version(name, key, guess)
         changes = changes or {"pinned": True}
         more = {} if ttl is None else {"ttl": ttl}
         modelled = changes if ttl is None else {**changes, "expires": now + ttl * 1_000_000}
         self._do(
             name,
-            lambda: records.update(id, if_version=wanted, **changes, **more),
-            lambda book: book.update(id, modelled, by, CALLERS[by], now, wanted),
+            lambda: records.update(key, if_version=wanted, **changes, **more),
+            lambda book: book.update(key, modelled, by, CALLERS[by], now, wanted),
         )
 
     @rule(scope=SCOPES, pick=PICKS, fields=DRAFTS, by=BYS, guess=GUESSES)
     def supersede(self, scope: str, pick: int, fields: dict[str, Any], by: str, guess: str | None) -> None:
         name, records = self._at(scope, by)
-        id, now = self._pick(name, pick), self.clock.us
-        wanted = self._version(name, id, guess)
+        key, now = self._pick(name, pick), self.clock.us
+        wanted = self._version(name, key, guess)
         _, kept = self._new(fields, by, [])
         content, rest = fields["content"], {key: value for key, value in fields.items() if key != "content"}
         self._do(
             name,
-            lambda: records.supersede(id, content, if_version=wanted, **rest),
-            lambda book: book.supersede(id, kept, now, wanted),
+            lambda: records.supersede(key, content, if_version=wanted, **rest),
+            lambda book: book.supersede(key, kept, now, wanted),
         )
 
     @rule(scope=SCOPES, pick=PICKS, kind=st.sampled_from(("delete", "delete", "restore")))
     def bury(self, scope: str, pick: int, kind: str) -> None:
         name, records = self._at(scope)
-        id, now = self._pick(name, pick), self.clock.us
+        key, now = self._pick(name, pick), self.clock.us
         if kind == "delete":
-            model: Change = lambda book: book.turn(id, "active", "deleted", "asked to", now)  # noqa: E731
-            self._do(name, lambda: records.delete(id, reason="asked to"), model)
+            model: Change = lambda book: book.turn(key, "active", "deleted", "asked to", now)  # noqa: E731
+            self._do(name, lambda: records.delete(key, reason="asked to"), model)
         else:
-            model = lambda book: book.turn(id, "deleted", "active", None, now)  # noqa: E731
-            self._do(name, lambda: records.restore(id), model)
+            model = lambda book: book.turn(key, "deleted", "active", None, now)  # noqa: E731
+            self._do(name, lambda: records.restore(key), model)
 
     @rule(scope=SCOPES, pick=PICKS, approve=st.booleans(), by=BYS)
     def review(self, scope: str, pick: int, approve: bool, by: str) -> None:
         name, records = self._at(scope, by)
         waiting = [one.id for one in self.books[name].live(self.clock.us) if one.status == "pending"]
-        id = waiting[pick % len(waiting)] if waiting and pick % 4 else self._pick(name, pick)
+        key = waiting[pick % len(waiting)] if waiting and pick % 4 else self._pick(name, pick)
         self._do(
             name,
-            lambda: (records.approve if approve else records.reject)(id),
-            lambda book: book.review(id, approve, by, self.clock.us),
+            lambda: (records.approve if approve else records.reject)(key),
+            lambda book: book.review(key, approve, by, self.clock.us),
         )
 
     @rule(scope=SCOPES, source=st.sampled_from(("page", "book", "nowhere")))
@@ -253,8 +246,8 @@ class RecordMachine(RuleBasedStateMachine):
             self._same(name, records.list(status="all", limit=1000), book.live(now)[::-1])
             waiting = [one for one in book.live(now) if one.status == "pending"]
             assert {one.id for one in records.pending()} == {one.id for one in waiting}
-            for id in self.known[name]:
-                found, kept = records.read(id), [one for one in book.live(now) if one.id == id]
+            for key in self.known[name]:
+                found, kept = records.read(key), [one for one in book.live(now) if one.id == key]
                 assert (found is not None) == bool(kept and kept[0].status == "active")
                 if found is not None:
                     self._compare(name, found, kept[0])
@@ -267,7 +260,9 @@ class RecordMachine(RuleBasedStateMachine):
         expected = [
             one
             for one in self.books[name].shown(self.clock.us)
-            if (word in one.content.casefold() or word in one.tags) and kind in (None, one.kind) and tag in (None, *one.tags)
+            if (word in one.content.casefold() or word in one.tags)
+            and kind in (None, one.kind)
+            and tag in (None, *one.tags)
         ]
         hits = records.search(word, limit=100, **options)
         assert {hit.record.id for hit in hits} == {one.id for one in expected}
@@ -288,3 +283,13 @@ def _pairs(answer: Any, expected: Any) -> list[tuple[Any, Kept]]:
     if isinstance(expected, Kept):
         return [(answer, expected)]
     return list(zip(answer, expected, strict=True)) if isinstance(expected, list) else []
+
+
+def _refused(refusal: MemwellError, call: Callable[[], Any]) -> None:
+    try:
+        answer = call()
+    except type(refusal) as error:
+        if isinstance(refusal, Conflict):
+            assert getattr(error, "current", None) is not None
+    else:
+        raise AssertionError(f"it should have been refused ({refusal!r}), and gave {answer!r}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any, ClassVar
 
 import pytest
@@ -190,9 +191,9 @@ class RecordTests:
         made = records.remember("a note")
         for name in REFUSED.keys() - {"an id with a line break", "an empty id"}:
             fields = REFUSED[name]
-            refusals(Invalid, lambda fields=fields: records.update(made.id, **fields))
+            refusals(Invalid, partial(records.update, made.id, **fields))
         for fields in ({}, {"status": "deleted"}, {"provenance": {}}, {"digest": ""}, {"trust": "human"}):
-            refusals(Invalid, lambda fields=fields: records.update(made.id, **fields))
+            refusals(Invalid, partial(records.update, made.id, **fields))
         refusals(NotFound, lambda: records.update("nothing", content="x"))
         assert records.read(made.id) == made
 
@@ -341,7 +342,7 @@ class RecordTests:
         assert records.hard_delete("k") is True
         assert records.read("k") is None
         assert records.list(status="all") == []
-        assert [event.op for event in records.history("k")][0] == "record.hard_delete"
+        assert records.history("k")[0].op == "record.hard_delete"
         assert {str(event.value) for event in records.history("k")} == {"None"}
         assert not records.search("secret")
         refusals(NotFound, lambda: records.hard_delete("k"), lambda: records.restore("k"))

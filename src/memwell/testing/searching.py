@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -126,8 +127,8 @@ class SearchTests:
         assert ids(records.search("note", limit=3)) == ids(records.search("note"))[:3]
         assert len(records.search("note", limit=1000)) == 12
         for limit in (0, -1, 1.5, "5", True, None, 10**9):
-            refusals(Invalid, lambda limit=limit: records.search("note", limit=limit))
-            refusals(Invalid, lambda limit=limit: records.search("", limit=limit))
+            refusals(Invalid, partial(records.search, "note", limit=limit))
+            refusals(Invalid, partial(records.search, "", limit=limit))
 
     @promise("record:search:date")
     def test_times_bound_when_a_record_was_made(self, records: Any, clock: FrozenClock) -> None:
@@ -147,7 +148,7 @@ class SearchTests:
     def test_a_bad_date_is_an_error(self, records: Any, wrong: Any) -> None:
         records.remember("a note")
         for name in ("after", "before", "valid_at"):
-            refusals(Invalid, lambda name=name: records.search("note", **{name: wrong}))
+            refusals(Invalid, partial(records.search, "note", **{name: wrong}))
         refusals(Invalid, lambda: records.list(after=wrong), lambda: records.list(before=wrong))
 
     @promise("record:valid")
@@ -177,8 +178,8 @@ class SearchTests:
             assert contents(query, tags=["x"], kinds=["semantic"]) == "a"
             assert contents(query, tags=[]) == contents(query, kinds=["nothing"]) == contents(query, tags=["X"]) == ""
         for wrong in ("profile", [1], [""], ["a\nb"]):
-            refusals(Invalid, lambda wrong=wrong: notes.search("note", kinds=wrong))
-            refusals(Invalid, lambda wrong=wrong: notes.search("note", tags=wrong))
+            refusals(Invalid, partial(notes.search, "note", kinds=wrong))
+            refusals(Invalid, partial(notes.search, "note", tags=wrong))
 
     @promise("record:search:narrow")
     def test_a_tag_is_never_taken_for_a_kind(self, records: Any) -> None:
@@ -192,11 +193,11 @@ class SearchTests:
     @pytest.mark.parametrize("name", FILTERS)
     @promise("record:search:filter")
     def test_a_filter_lets_through_what_it_says(self, notes: Any, name: str) -> None:
-        filter, expected = FILTERS[name]
+        only, expected = FILTERS[name]
         for query in ("note", ""):
-            found = [hit.record.content[-1] for hit in notes.search(query, filter=filter)]
+            found = [hit.record.content[-1] for hit in notes.search(query, filter=only)]
             assert "".join(sorted(found)) == expected, query
-        assert "".join(sorted(record.content[-1] for record in notes.list(filter=filter))) == expected
+        assert "".join(sorted(record.content[-1] for record in notes.list(filter=only))) == expected
 
     @pytest.mark.parametrize("wrong", NO_FILTERS, ids=str)
     @promise("record:search:filter")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from memwell.errors import Denied, Invalid, NotFound
@@ -94,13 +95,13 @@ class StandingTests:
         for missing in ("nothing", theirs.id, gone.id):
             for error in refusals(
                 NotFound,
-                lambda missing=missing: mine.delete(missing),
-                lambda missing=missing: mine.supersede(missing, "new"),
-                lambda missing=missing: mine.update(missing, pinned=True),
-                lambda missing=missing: mine.approve(missing),
-                lambda missing=missing: mine.reject(missing),
-                lambda missing=missing: mine.remember("new", supersedes=[missing]),
-                lambda missing=missing: mine.remember("new", derived_from=[missing]),
+                partial(mine.delete, missing),
+                partial(mine.supersede, missing, "new"),
+                partial(mine.update, missing, pinned=True),
+                partial(mine.approve, missing),
+                partial(mine.reject, missing),
+                partial(mine.remember, "new", supersedes=[missing]),
+                partial(mine.remember, "new", derived_from=[missing]),
             ):
                 assert error.hint
         refusals(NotFound, lambda: mine.restore("nothing"), lambda: mine.restore(theirs.id))
@@ -179,7 +180,7 @@ class StandingTests:
 
     @promise("record:pending")
     def test_the_inbox_is_of_one_scope_or_of_all_and_oldest_first(self, library: Any, clock: FrozenClock) -> None:
-        made = []
+        made: list[Any] = []
         for name in ("agent:b", "agent:a", "agent:b"):
             made.append(library.scope(name).remember(f"wish {len(made)}", pending=True))
             clock.advance(1)
@@ -283,7 +284,7 @@ class StandingTests:
             assert other.remember("a private note").reinforced == 0
             assert other.remember("a private note, or nearly so").similar == []
             assert other.remember("their own", id="k").version == 1
-            refusals(NotFound, lambda other=other: other.approve(waiting.id))
+            refusals(NotFound, partial(other.approve, waiting.id))
         assert mine.read("k") == made
         assert mine.pending() == [waiting]
 

@@ -71,7 +71,9 @@ class Find:
             return Terms(0, 0, dict.fromkeys(terms, 0))
         number, docs, length = row
         count = "SELECT doc FROM words_count WHERE term = ?"
-        return Terms(docs, length, {term: self.execute(count, (_word(number, term),)).get or 0 for term in terms})
+        return Terms(
+            max(docs, 0), max(length, 0), {term: self.execute(count, (_word(number, term),)).get or 0 for term in terms}
+        )
 
     def holding(self, scope: str, shape: str, alternatives: Sequence[Sequence[str]], most: int) -> list[int]:
         space = self._space(scope, shape)
@@ -121,10 +123,15 @@ class Find:
                     AND EXISTS (SELECT 1 FROM marks WHERE space = s.id AND mark = ?) ORDER BY scope"""
         return [scope for (scope,) in self.execute(select, (shape, mark))]
 
-    def vectors(self, scope: str, shape: str, model: str, after: int) -> list[Vector]:
+    def vectors_of(self, model: str, ids: Sequence[int]) -> list[Vector]:
+        select = """SELECT v.doc, v.seq, v.data FROM json_each(?) AS j
+                    CROSS JOIN vectors AS v ON v.doc = j.value AND v.model = ?"""
+        return [Vector(*row) for row in self.execute(select, (_listed(ids), model))]
+
+    def vectors(self, scope: str, shape: str, model: str, after: int, limit: int) -> list[Vector]:
         select = f"""SELECT doc, seq, data FROM vectors
-                     WHERE space = ({_SPACE}) AND model = ? AND seq > ? ORDER BY seq"""
-        return [Vector(*row) for row in self.execute(select, (scope, shape, model, after))]
+                     WHERE space = ({_SPACE}) AND model = ? AND seq > ? ORDER BY seq LIMIT ?"""
+        return [Vector(*row) for row in self.execute(select, (scope, shape, model, after, limit))]
 
     def unembedded(self, model: str, limit: int, now: int) -> list[tuple[str, str, str]]:
         return self.execute(_UNEMBEDDED, (model, now, limit)).fetchall()  # type: ignore[no-any-return]
