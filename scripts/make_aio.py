@@ -1,4 +1,4 @@
-"""Write the async face (aio.py, recall_async.py) from the sync one: the same methods, awaited. `--check` compares."""
+"""Write the async face (aio.py, recall_async.py, threads_async.py) from the sync one: the same methods, awaited. `--check` compares."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-FACES = {"recall.py": "recall_async.py", "memory.py": "aio.py"}
+FACES = {"recall.py": "recall_async.py", "threads.py": "threads_async.py", "memory.py": "aio.py"}
 
 AWAITED = re.compile(r"(?<!await )\bself\.(_apply|_run|_door\.close|commit|_bell\.wait)\(")
 ALWAYS = re.compile(r"^    def __a(enter|exit)__|: \.\.\.\s*(@overload\s*)?$")
@@ -18,7 +18,7 @@ RULES = [
         r'^"""Names for people: .*"""',
         '"""Made by scripts/make_aio.py; do not edit. The same names, awaited."""',
     ),
-    (r"(?<![.\w])(Store|Memory|Batch|Watch|Local|Records)\b", r"Async\1"),
+    (r"(?<![.\w])(Store|Memory|Batch|Watch|Local|Records|Threads|Thread)\b", r"Async\1"),
     (r"\b__(enter|exit|iter|next)__\b", r"__a\1__"),
     (r"\bStopIteration\b", "StopAsyncIteration"),
     (r"(?<!Async)\bIterator\b", "AsyncIterator"),
@@ -28,7 +28,7 @@ RULES = [
         r"^from memwell\.local import AsyncLocal(, |$)",
         r"from memwell.local_async import AsyncLocal\nfrom memwell.local import ",
     ),
-    (r"^from memwell\.recall import", "from memwell.recall_async import"),
+    (r"^from memwell\.(recall|threads) import", r"from memwell.\1_async import"),
 ]
 
 

@@ -17,6 +17,7 @@ from memwell.ops import Draft, NewRecord, Op
 from memwell.recall_async import AsyncRecords
 from memwell.scope import Scope
 from memwell.store import Progress
+from memwell.threads_async import AsyncThreads
 from memwell.types import Entry, Event, Health, Hits, Loaded, Packed, Receipt, Record, Stats, Trust
 
 T = TypeVar("T")
@@ -122,13 +123,14 @@ class AsyncStore:
 
 
 class AsyncMemory:
-    """A handle on one scope; facts are its own methods, records stand under `records`."""
+    """A handle on one scope; facts are its own methods, records stand under `records`, threads under `threads`."""
 
     def __init__(self, door: AsyncLocal, name: str) -> None:
         self._door = door
         self._apply = door.apply
         self.name = name
         self.records = AsyncRecords(door, name)
+        self.threads = AsyncThreads(door, name)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}>"

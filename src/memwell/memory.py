@@ -16,6 +16,7 @@ from memwell.ops import Draft, NewRecord, Op
 from memwell.recall import Records
 from memwell.scope import Scope
 from memwell.store import Progress
+from memwell.threads import Threads
 from memwell.types import Entry, Event, Health, Hits, Loaded, Packed, Receipt, Record, Stats, Trust
 
 T = TypeVar("T")
@@ -121,13 +122,14 @@ class Store:
 
 
 class Memory:
-    """A handle on one scope; facts are its own methods, records stand under `records`."""
+    """A handle on one scope; facts are its own methods, records stand under `records`, threads under `threads`."""
 
     def __init__(self, door: Local, name: str) -> None:
         self._door = door
         self._apply = door.apply
         self.name = name
         self.records = Records(door, name)
+        self.threads = Threads(door, name)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}>"

@@ -45,7 +45,7 @@ class Event(Struct, frozen=True):
     @property
     def deleted(self) -> bool:
         """Whether this write took the key away."""
-        return self.op.endswith((".delete", ".clear", ".hard_delete", ".forget"))
+        return self.op.endswith((".delete", ".clear", ".hard_delete", ".forget", ".uncover"))
 
 
 class Changes(Struct, frozen=True):
@@ -64,6 +64,8 @@ class Stats(Struct, frozen=True):
     entries: int
     facts: int
     records: int
+    threads: int
+    messages: int
     bytes: int
     history: int
     durability: str
@@ -149,6 +151,87 @@ class Hits(Struct, frozen=True):
     @overload
     def __getitem__(self, index: slice) -> list[Hit]: ...
     def __getitem__(self, index: int | slice) -> Hit | list[Hit]:
+        return self.hits[index]
+
+
+class ToolCall(Struct, frozen=True, omit_defaults=True):
+    """A call of a tool by the assistant; `arguments` as the model gave them."""
+
+    id: str
+    name: str
+    arguments: Any = ""
+
+
+class Message(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A message of a thread. `covers` is set for a summary: the first and last sequence number that it stands for."""
+
+    thread: str
+    seq: int
+    id: str
+    role: str
+    content: str | list[dict[str, Any]] | None = None
+    name: str | None = None
+    tool_calls: list[ToolCall] = []
+    tool_call_id: str | None = None
+    metadata: dict[str, Any] = {}
+    tokens: int | None = None
+    created_at: datetime
+    by: str
+    version: int = 1
+    covers: tuple[int, int] | None = None
+
+
+class ThreadInfo(Struct, frozen=True, kw_only=True):
+    """A thread. `forked_from` is the thread and the sequence number that it began with."""
+
+    id: str
+    scope: str
+    title: str | None
+    metadata: dict[str, Any]
+    forked_from: tuple[str, int] | None
+    last: int
+    created_at: datetime
+    updated_at: datetime
+    created_by: str
+    version: int
+
+
+class Overlay(Struct, frozen=True, kw_only=True):
+    """A summary that lies over the messages from `first` to `last`; nothing below it is lost."""
+
+    thread: str
+    first: int
+    last: int
+    content: str
+    digest: str
+    metadata: dict[str, Any]
+    created_at: datetime
+    by: str
+
+
+class MessageHit(Struct, frozen=True):
+    """A message that a search found, with what stands before and after it."""
+
+    message: Message
+    score: float
+    snippet: str
+    matches: list[tuple[int, int]] = []
+    context: list[Message] = []
+    parts: dict[str, float] | None = None
+
+
+class Found(Struct, frozen=True):
+    """What a search of messages found, best first: a sequence of hits."""
+
+    hits: list[MessageHit]
+
+    def __iter__(self) -> Iterator[MessageHit]:
+        return iter(self.hits)
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+    def __getitem__(self, index: int) -> MessageHit:
         return self.hits[index]
 
 

@@ -11,7 +11,19 @@ from msgspec.structs import replace
 from memwell import ops
 from memwell.config import Settings
 from memwell.embed import Embedder
-from memwell.engine import facts, forgetting, keep, packing, records, search, watch
+from memwell.engine import (
+    facts,
+    forgetting,
+    keep,
+    messages,
+    overheard,
+    overlays,
+    packing,
+    records,
+    search,
+    threads,
+    watch,
+)
 from memwell.engine.body import SHAPE as RECORD
 from memwell.engine.body import to_doc, unseal
 from memwell.engine.context import Context
@@ -75,6 +87,21 @@ HANDLERS: dict[type[Op[Any]], Callable[[Any, Context], Any]] = {
     ops.Pack: packing.pack,
     ops.ExportRecords: search.export,
     ops.Forget: forgetting.forget,
+    ops.CreateThread: threads.create,
+    ops.ListThreads: threads.listing,
+    ops.GetThread: threads.get,
+    ops.UpdateThread: threads.update,
+    ops.ForkThread: threads.fork,
+    ops.DeleteThread: threads.delete,
+    ops.Append: messages.append,
+    ops.ReadMessages: messages.read,
+    ops.CountMessages: messages.count,
+    ops.EditMessage: messages.edit,
+    ops.DeleteMessages: messages.delete,
+    ops.SearchMessages: overheard.search,
+    ops.Cover: overlays.cover,
+    ops.Uncover: overlays.uncover,
+    ops.Overlays: overlays.listing,
     ops.Changes: watch.changes,
     ops.DeleteScope: keep.delete_scope,
     ops.Scopes: keep.scopes,
@@ -94,7 +121,9 @@ _MAY_EXPIRE = (ops.Batch, ops.Load, ops.Remember, ops.RememberMany, ops.Supersed
 
 def _derived(scope: str, shape: str, cell: Cell) -> Doc | None:
     """What search keeps of a cell, for a backend that reads its cells from a log."""
-    return to_doc(scope, cell, unseal(scope, cell)) if shape == RECORD else None
+    if shape == RECORD:
+        return to_doc(scope, cell, unseal(scope, cell))
+    return overheard.to_doc(scope, cell) if shape == threads.MESSAGE else None
 
 
 class Engine:

@@ -33,9 +33,9 @@ def draft(new: NewRecord, context: Context) -> Body:
     origin = Provenance(
         by=caller.name,
         trust=trust,  # type: ignore[arg-type]
-        run=_label(checked.run, "run"),
-        thread=_label(checked.thread, "thread"),
-        tool=_label(checked.tool, "tool"),
+        run=check_label(checked.run, "run"),
+        thread=check_label(checked.thread, "thread"),
+        tool=check_label(checked.tool, "tool"),
         messages=_names(checked.messages, "messages"),
         sources=[] if checked.source is None else _names([checked.source], "source", TITLE_MOST),
         derived_from=[check_key(name, context.settings) for name in _few(checked.derived_from, "derived_from")],
@@ -146,8 +146,9 @@ def _few(names: Sequence[Any], what: str) -> list[Any]:
     return list(names)
 
 
-def _label(text: str | None, what: str) -> str | None:
-    return None if text is None else _names([text], what, TITLE_MOST)[0]
+def check_label(text: str | None, what: str, longest: int = TITLE_MOST) -> str | None:
+    """A short printable text, or None."""
+    return None if text is None else _names([text], what, longest)[0]
 
 
 def _one_of(value: object, known: Sequence[str], what: str) -> str:

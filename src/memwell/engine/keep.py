@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
 from memwell import clock, codec, ops
-from memwell.engine import body, indexed
+from memwell.engine import body, indexed, threads
 from memwell.engine.context import Context
 from memwell.engine.rules import bounded, check_key, check_number
 from memwell.errors import Invalid, MemwellError, Unsupported
 from memwell.scope import canonical
 from memwell.store import Cell, Put, Read, ReadJob, Span, Write, WriteJob
-from memwell.types import Damage, Health, Line, Loaded, Stats
+from memwell.types import Damage, Health, Line, Loaded, Message, Overlay, Stats
 
+_READABLE: dict[str, Callable[[bytes], object]] = {
+    "fact": lambda _: None,
+    body.SHAPE: msgspec.json.Decoder(body.Body).decode,
+    threads.SHAPE: msgspec.json.Decoder(threads.Body).decode,
+    threads.MESSAGE: msgspec.json.Decoder(Message).decode,
+    threads.OVERLAY: msgspec.json.Decoder(Overlay).decode,
+}
 STEP = 500  # how much one transaction frees, so that no writer waits long for it
 
 
@@ -37,6 +47,8 @@ def stats(op: ops.GetStats, context: Context) -> ReadJob[Stats]:  # noqa: ARG001
             entries=sum(counts.entries.values()),
             facts=counts.entries.get("fact", 0),
             records=counts.entries.get("record", 0),
+            threads=counts.entries.get("thread", 0),
+            messages=counts.entries.get("message", 0),
             bytes=counts.bytes,
             history=counts.history,
             durability=traits.durability,
@@ -105,8 +117,12 @@ def _to_put(line: Line, context: Context) -> Put:
     check_number(line.version, "version", 1)
     for name in ("created", "updated", "expires"):
         check_number(getattr(line, name), name, 0)
-    if line.shape not in ("fact", body.SHAPE):
+    if line.shape not in _READABLE:
         raise Invalid(f"{line.shape!r} is not a shape that this version of Memwell can load")
+    try:
+        _READABLE[line.shape](codec.to_json(line.value))
+    except (msgspec.MsgspecError, TypeError) as error:
+        raise Invalid(f"{line.key!r} of {line.scope} is no {line.shape}: {error}", hint="export it again") from None
     scope, key = canonical(line.scope), check_key(line.key, context.settings)
     data, _ = codec.encode(line.value, context.settings.max_value_bytes)
     times = (line.updated, line.expires)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from heapq import nlargest
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
 
 from memwell import clock, ops, words
 from memwell.codec import check_text
@@ -12,8 +10,7 @@ from memwell.engine.body import SHAPE, Body, glance, to_record, unseal
 from memwell.engine.context import Context
 from memwell.engine.filters import Test, shown
 from memwell.engine.links import is_superseded, standing
-from memwell.engine.pool import Pool, Question, has_mark
-from memwell.engine.rank import Scales, Words, candidates, lend, small_parts, weigh
+from memwell.engine.pool import Candidate, Pool, Question
 from memwell.engine.rules import check_key, check_number
 from memwell.engine.snippet import snippet
 from memwell.engine.vectors import unit
@@ -27,21 +24,6 @@ STATUSES = ("active", "pending", "rejected", "superseded", "deleted", "all")
 QUERY_MOST = 2000  # characters of a question that count
 TERMS_MOST = 64
 LIMIT_MOST = 1000
-LENDERS = 60  # how many of the best lend to their neighbours
-REACH = 2
-
-
-class Candidate(NamedTuple):
-    """A record that passed, with the parts of its score."""
-
-    scope: str
-    found: Found
-    body: Body
-    parts: dict[str, float]
-
-    @property
-    def score(self) -> float:
-        return sum(self.parts.values())
 
 
 def search(op: ops.Search, context: Context) -> ReadJob[Hits]:
@@ -62,17 +44,17 @@ def search(op: ops.Search, context: Context) -> ReadJob[Hits]:
             vector = context.meaning.query(text)
         except MemwellError as error:
             notice = f"searched by words only: {error.message}"
-    question = Question(words.asked(text)[:TERMS_MOST], vector, test, marks, op.limit, op.explain)
+    question = Question(words.asked(text)[:TERMS_MOST], vector, marks, op.limit, op.explain)
     scopes = [op.scope, *([scope.text for scope in Scope.parse(op.scope).wider()] if op.inherit else [])]
 
     def job(view: Read) -> Hits:
         now = clock.now()
         if not text.strip() and vector is None:
-            return Hits(_latest(view, scopes, question, now))
-        found = [one for scope in scopes for one in _ranked(view, scope, question, context, now)]
-        best = sorted(found, key=lambda one: (-one.score, -one.found.at, one.found.cell.key))[: op.limit]
+            return Hits(_latest(view, scopes, question, test, now))
+        ranked = [(scope, one) for scope in scopes for one in _ranked(view, scope, question, test, context, now)]
+        best = sorted(ranked, key=lambda row: (-row[1].score, -row[1].found.at, row[1].found.cell.key))[: op.limit]
         unembedded = _unembedded(view, scopes, context) if vector is not None else 0
-        return Hits([_hit(one, question) for one in best], unembedded, notice)
+        return Hits([_hit(scope, one, question) for scope, one in best], unembedded, notice)
 
     return job
 
@@ -87,45 +69,40 @@ def _unembedded(view: Read, scopes: list[str], context: Context) -> int:
     return total
 
 
-def _ranked(view: Read, scope: str, question: Question, context: Context, now: int) -> Iterator[Candidate]:
-    """The best of one scope, by words, by meaning, and by what stands next to them."""
-    stats = view.terms(scope, SHAPE, question.terms)
-    weighted = weigh(stats)
-    pool = Pool(view, scope, question, context.meaning, now)
-    pool.take_best(candidates(view, scope, SHAPE, stats, weighted))
-    cosines = pool.take_nearest()
-    words, scales = Words(weighted), Scales(weighted.question, None if cosines is None else cosines.values())
+def _ranked(
+    view: Read, scope: str, question: Question, test: Test, context: Context, now: int
+) -> Iterator[Candidate[Body]]:
+    """The best of one scope."""
 
-    def parts_of(ids: Iterable[int], cosines: dict[int, float]) -> dict[int, dict[str, float]]:
-        return {number: scales.parts(words(pool.passed[number][0]), cosines.get(number)) for number in ids}
+    def accept(found: Found) -> Body | None:
+        body = glance(scope, found.cell)
+        marked = all(has_mark(body, marks) for marks in question.marks)
+        if body.status != "active" or not marked or not test(found.cell, body):
+            return None
+        return None if found.linked and is_superseded(view, scope, found.cell.key, now) else body
 
-    parts = parts_of(pool.passed, cosines or {})
-    spoken = [number for number in parts if pool.passed[number][0].group is not None]
-    if spoken:
-        best = nlargest(LENDERS, spoken, lambda number: sum(parts[number].values()))
-        near = view.neighbours(scope, SHAPE, best, REACH)
-        beside = pool.take(one for sides in near.values() for side in sides for one in side)
-        parts.update(parts_of(beside, pool.cosines(beside)))
-        lend(parts, near)
-    for number, own in parts.items():
-        found, body = pool.passed[number]
-        own.update(small_parts(found, body.pinned, body.confidence, now))
-        yield Candidate(scope, found, body, own)
+    pool = Pool(view, (scope, SHAPE), question, accept, context.meaning, now)
+    return pool.ranked(lambda body: (body.pinned, body.confidence))
 
 
-def _hit(one: Candidate, question: Question) -> Hit:
-    text, matches = snippet(one.body.content, {*question.terms})
-    record = to_record(one.scope, one.found.cell, unseal(one.scope, one.found.cell))
+def has_mark(body: Body, marks: list[str]) -> bool:
+    """Whether a record has one of the marks of kind or tag."""
+    return any(mark == f"kind:{body.kind}" or (mark.startswith("tag:") and mark[4:] in body.tags) for mark in marks)
+
+
+def _hit(scope: str, one: Candidate[Body], question: Question) -> Hit:
+    text, matches = snippet(one.thing.content, {*question.terms})
+    record = to_record(scope, one.found.cell, unseal(scope, one.found.cell))
     parts = {name: round(value, 6) for name, value in one.parts.items()} if question.explain else None
     return Hit(record, round(one.score, 6), text, matches, parts)
 
 
-def _latest(view: Read, scopes: list[str], question: Question, now: int) -> list[Hit]:
+def _latest(view: Read, scopes: list[str], question: Question, test: Test, now: int) -> list[Hit]:
     """What a blank question shows: the newest."""
     newest = [
         (found.at, found.id, record)
         for scope in scopes
-        for found, record in _newest(view, scope, question.test, question.marks, ("active",), None, question.limit, now)
+        for found, record in _newest(view, scope, test, question.marks, ("active",), None, question.limit, now)
     ]
     newest.sort(key=lambda row: row[:2], reverse=True)
     hits = []

@@ -27,7 +27,7 @@ class Doc(NamedTuple):
     marks: tuple[str, ...]
     text: str | None  # the words of each field, a line a field, blanks around each word; None: no words find it
     length: int = 0
-    hash: bytes = b""  # of what a vector is made from
+    hash: bytes = b""  # of what a vector is made from; empty where none is made
 
 
 class Found(NamedTuple):
@@ -86,6 +86,9 @@ class Finding(Protocol):
     def neighbours(self, scope: str, shape: str, ids: Sequence[int], reach: int) -> dict[int, Sides]:
         """For docs that have a group: those before and those after, nearest first."""
 
+    def reached(self, scope: str, shape: str) -> int:
+        """The rev up to which cells were indexed, for a shape that is indexed later than written."""
+
     def scopes_marked(self, shape: str, mark: str) -> list[str]:
         """The scopes that hold a doc with the mark."""
 
@@ -104,6 +107,7 @@ class Indexing(Protocol):
 
     def index(self, docs: Iterable[Doc]) -> None: ...
     def unindex(self, scope: str, shape: str, key: str) -> None: ...
+    def reach(self, scope: str, shape: str, rev: int) -> None: ...
     def unindex_all(self) -> None: ...
     def save_vectors(self, model: str, vectors: Sequence[tuple[str, str, str, bytes, bytes]]) -> int:
         """Scope, shape, key, hash and data each; one whose doc has changed since is left out."""

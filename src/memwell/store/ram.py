@@ -93,6 +93,18 @@ class Ram(Shelf):
     def keys(self, scope: str, shape: str, span: Span, limit: int | None, now: int) -> Iterator[str]:
         return (cell.key for cell in self.cells(scope, shape, span, limit, now))
 
+    def newest_data(self, scope: str, shape: str, span: Span, limit: int | None, now: int) -> list[bytes]:
+        data = [cell.data for cell in self.cells(scope, shape, span, None, now)]
+        return data[::-1][:limit]
+
+    def last_key(self, scope: str, shape: str, span: Span) -> str | None:
+        held = self._scopes.get(scope)
+        keys = [key for of, key in held.rows if of == shape and span.first <= key and _below(key, span)] if held else []
+        return max(keys, default=None)
+
+    def count(self, scope: str, shape: str, span: Span, now: int) -> int:
+        return sum(1 for _ in self.cells(scope, shape, span, None, now))
+
     def past(self, scope: str, shape: str, key: str, now: int) -> Iterator[Change]:
         row = self._row(scope, shape, key)
         return (_shown(change, now) for change in reversed(row.events if row else []))
@@ -247,6 +259,10 @@ class Ram(Shelf):
 
     def close(self) -> None:
         self._jobs.closed = True
+
+
+def _below(key: str, span: Span) -> bool:
+    return span.end is None or key < span.end
 
 
 def _alive(held: _Scope, now: int) -> bool:

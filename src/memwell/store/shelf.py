@@ -18,6 +18,7 @@ class Shelf:
         self._undo, self._cell = undo, cell
         self._spaces: dict[Space, dict[str, tuple[int, Doc]]] = {}
         self._vectors: dict[tuple[int, str], Vector] = {}
+        self._reached: dict[Space, int] = {}
         self._last = self._seq = 0
 
     def terms(self, scope: str, shape: str, terms: Sequence[str]) -> Terms:
@@ -64,6 +65,12 @@ class Shelf:
                     near[number] = (before[::-1], group[place + 1 : place + 1 + reach])
         return near
 
+    def reached(self, scope: str, shape: str) -> int:
+        return self._reached.get((scope, shape), 0)
+
+    def reach(self, scope: str, shape: str, rev: int) -> None:
+        self._reached[scope, shape] = rev
+
     def scopes_marked(self, shape: str, mark: str) -> list[str]:
         spaces = self._spaces.items()
         return sorted(
@@ -83,7 +90,10 @@ class Shelf:
             (scope, shape, key)
             for (scope, shape), held in self._spaces.items()
             for key, (number, doc) in held.items()
-            if doc.text is not None and (number, model) not in self._vectors and self._cell(scope, shape, key, now)
+            if doc.text is not None
+            and doc.hash
+            and (number, model) not in self._vectors
+            and self._cell(scope, shape, key, now)
         ][:limit]
 
     # Writing
@@ -101,6 +111,7 @@ class Shelf:
         self._take(scope, shape, key)
 
     def unindex_all(self) -> None:
+        self._reached.clear()
         for scope, _ in list(self._spaces):
             self.unindex_scope(scope)
 

@@ -124,6 +124,15 @@ class Simple(Unindexed):
     def keys(self, scope: str, shape: str, span: Span, limit: int | None, now: int) -> Iterator[str]:
         return (cell.key for cell in self.cells(scope, shape, span, limit, now))
 
+    def newest_data(self, scope: str, shape: str, span: Span, limit: int | None, now: int) -> list[bytes]:
+        return [cell.data for cell in self.cells(scope, shape, span, None, now)][::-1][:limit]
+
+    def last_key(self, scope: str, shape: str, span: Span) -> str | None:  # noqa: ARG002
+        return None
+
+    def count(self, scope: str, shape: str, span: Span, now: int) -> int:
+        return sum(1 for _ in self.cells(scope, shape, span, None, now))
+
     def past(self, scope: str, shape: str, key: str, now: int) -> Iterator[Change]:
         doc = self._doc(scope, key)
         while doc is not None:

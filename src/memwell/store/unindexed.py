@@ -15,5 +15,5 @@ class Unindexed:
             "this store keeps facts only", hint="keep records and threads in a file or another full store"
         )
 
-    terms = holding = marked = docs = doc_id = newest = neighbours = _refuse
+    terms = reached = reach = holding = marked = docs = doc_id = newest = neighbours = _refuse
     scopes_marked = vectors = vectors_of = unembedded = index = unindex = unindex_all = save_vectors = redact = _refuse

@@ -41,7 +41,7 @@ _NEAR = (
 _UNEMBEDDED = """
 SELECT s.scope, s.shape, d.key FROM docs AS d
 CROSS JOIN spaces AS s ON s.id = d.space CROSS JOIN cells AS c ON (c.scope, c.shape, c.key) = (s.scope, s.shape, d.key)
-WHERE d.text IS NOT NULL AND (d.model IS NULL OR d.model < ?1 OR d.model > ?1)
+WHERE d.text IS NOT NULL AND d.hash <> x'' AND (d.model IS NULL OR d.model < ?1 OR d.model > ?1)
   AND c.value IS NOT NULL AND (c.expires IS NULL OR c.expires > ?2) LIMIT ?3
 """
 _SAVE_VECTOR = """
@@ -117,6 +117,10 @@ class Find:
             before, after = ([row[0] for row in self.execute(side, place).fetchall()] for side in _NEAR)
             near[number] = (before, after)
         return near
+
+    def reached(self, scope: str, shape: str) -> int:
+        rev = self.execute("SELECT reached FROM spaces WHERE scope = ? AND shape = ?", (scope, shape)).get
+        return int(rev or 0)
 
     def scopes_marked(self, shape: str, mark: str) -> list[str]:
         select = """SELECT scope FROM spaces AS s WHERE shape = ?
@@ -194,6 +198,9 @@ class Find:
         if space is not None:
             self._old(space, key)
 
+    def reach(self, scope: str, shape: str, rev: int) -> None:
+        self.execute("UPDATE spaces SET reached = ? WHERE id = ?", (rev, self._make_space(scope, shape)))
+
     def unindex_all(self) -> None:
         self.execute("INSERT INTO words(words) VALUES('delete-all')")
         for table in ("vectors", "marks", "docs", "spaces"):
@@ -206,7 +213,7 @@ class Find:
             self.execute(f"DELETE FROM words WHERE rowid IN ({worded})", (space,))
             for table in ("vectors", "marks", "docs"):
                 self.execute(f"DELETE FROM {table} WHERE space = ?", (space,))
-            self.execute("UPDATE spaces SET docs = 0, length = 0 WHERE id = ?", (space,))
+            self.execute("UPDATE spaces SET docs = 0, length = 0, reached = 0 WHERE id = ?", (space,))
 
     def save_vectors(self, model: str, vectors: Sequence[tuple[str, str, str, bytes, bytes]]) -> int:
         before = self.connection.total_changes()

@@ -69,6 +69,20 @@ class Rows(Find):
         keys = self.execute(sql.joined_keys(*form, limit is not None), bound).get
         return iter(keys.split(sql.SEPARATOR) if keys is not None else ())
 
+    def newest_data(self, scope: str, shape: str, span: Span, limit: int | None, now: int) -> list[bytes]:
+        form, bound = _listing(scope, shape, span, now)
+        bound.append(-1 if limit is None else limit)
+        return [data for (data,) in self._all(sql.newest(*form), tuple(bound))]
+
+    def last_key(self, scope: str, shape: str, span: Span) -> str | None:
+        select = "SELECT max(key) FROM cells WHERE scope = ? AND shape = ? AND key >= ? AND key < ?"
+        key: str | None = self._all(select, (scope, shape, span.first, span.end))[0][0]
+        return key
+
+    def count(self, scope: str, shape: str, span: Span, now: int) -> int:
+        form, bound = _listing(scope, shape, span, now)
+        return int(self.execute(sql.counting(*form), bound).get)
+
     def past(self, scope: str, shape: str, key: str, now: int) -> Iterator[Change]:
         rev = self.execute(sql.LAST_REV, (scope, shape, key)).get
         while rev is not None:

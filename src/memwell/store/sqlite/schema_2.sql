@@ -3,6 +3,7 @@
 CREATE TABLE spaces(
   id INTEGER PRIMARY KEY, scope TEXT NOT NULL, shape TEXT NOT NULL,
   docs INTEGER NOT NULL, length INTEGER NOT NULL, -- of the docs that words can find
+  reached INTEGER NOT NULL DEFAULT 0, -- the rev up to which cells were indexed, where that is done later
   UNIQUE(scope, shape)
 ) STRICT;
 
@@ -16,7 +17,7 @@ CREATE UNIQUE INDEX docs_key ON docs(space, key);
 CREATE INDEX docs_at ON docs(space, at);
 CREATE INDEX docs_group ON docs(space, "group", at) WHERE "group" IS NOT NULL;
 
-CREATE INDEX docs_model ON docs(model) WHERE text IS NOT NULL;
+CREATE INDEX docs_model ON docs(model) WHERE text IS NOT NULL AND hash <> x''; -- of those that get vectors
 
 CREATE TABLE marks(
   space INTEGER NOT NULL, mark TEXT NOT NULL, doc INTEGER NOT NULL, PRIMARY KEY(space, mark, doc)

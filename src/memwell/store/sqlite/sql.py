@@ -103,6 +103,18 @@ def listing(columns: str, resumed: bool, ended: bool) -> str:
 
 
 @lru_cache(maxsize=8)
+def newest(resumed: bool, ended: bool) -> str:
+    """The values of a range from its end."""
+    return f"SELECT value {_within(resumed, ended)} ORDER BY key DESC LIMIT ?"
+
+
+@lru_cache(maxsize=8)
+def counting(resumed: bool, ended: bool) -> str:
+    """How many cells a range has."""
+    return f"SELECT count(*) {_within(resumed, ended)}"
+
+
+@lru_cache(maxsize=8)
 def joined_keys(resumed: bool, ended: bool, limited: bool) -> str:
     """The keys of a listing in one text, because each row that leaves SQLite costs; no key holds the separator.
 

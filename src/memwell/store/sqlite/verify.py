@@ -19,7 +19,9 @@ _MOST_FILE_PROBLEMS = 100
 _NAME = "scope, shape, key, version"
 _HASHED = f'{_NAME}, digest, value, op, "by", expires'
 
-_DROPS = '["fact.delete", "fact.clear", "record.hard_delete", "record.forget"]'  # the ops that leave no value
+# The ops that leave no value.
+_DROPS = """["fact.delete", "fact.clear", "record.hard_delete", "record.forget", "thread.delete", "message.delete",
+"message.uncover"]"""
 
 # Each finds what a single row's hash can't show; the names of the damaged things come first.
 _STORIES = {
