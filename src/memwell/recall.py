@@ -153,4 +153,4 @@ class Records:
 
 
 def _listed(names: Sequence[str] | None) -> list[str] | None:
-    return names if names is None or isinstance(names, str) else [*names]  # type: ignore[return-value]
+    return [*names] if isinstance(names, (list, tuple, set, frozenset)) else names  # type: ignore[return-value]

@@ -61,7 +61,7 @@ def normal(text: str) -> str:
 
 
 def _split(text: str) -> Iterator[tuple[str, int, int]]:
-    for match in _WORD.finditer(text):
+    for match in (_WORD if text.isascii() else _marked_word()).finditer(text):
         raw = match[0]
         if raw.isascii():
             yield _TAIL.sub("", raw).replace("'", "").lower()[:LONGEST], match.start(), match.end()
@@ -83,10 +83,21 @@ def _foreign(raw: str, at: int) -> Iterator[tuple[str, int, int]]:
         yield _fold(raw[reached:]), at + reached, at + len(raw)
 
 
+@cache
+def _marked_word() -> re.Pattern[str]:
+    """Words in which vowel signs and accents stand as characters of their own."""
+    marks = "".join(char for char in map(chr, range(0x300, 0x1EFFF)) if unicodedata.category(char) in ("Mn", "Mc"))
+    return re.compile(rf"[^\W_](?:[^\W_]|[{re.escape(marks)}])*(?:['\u2019][^\W_](?:[^\W_]|[{re.escape(marks)}])*)*")
+
+
+# Accents and points that may be left out: of Latin, Greek and Cyrillic, of Hebrew and of Arabic.
+_ACCENTS = re.compile("[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670]")
+
+
 def _fold(word: str) -> str:
-    """Without case, accents and marks; what is left of it, or its code points if that is nothing."""
-    decomposed = unicodedata.normalize("NFKD", _TAIL.sub("", word)).casefold()
-    kept = "".join(char for char in decomposed if char.isalnum())
+    """Without case and accents; what is left of it, or its code points if that is nothing."""
+    bare = _ACCENTS.sub("", unicodedata.normalize("NFKD", _TAIL.sub("", word)).casefold())
+    kept = "".join(char for char in bare if char.isalnum() or unicodedata.category(char) in ("Mn", "Mc"))
     return kept[:LONGEST] or "u" + "".join(f"{ord(char):x}" for char in word)[:LONGEST]
 
 

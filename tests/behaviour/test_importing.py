@@ -98,6 +98,7 @@ def test_a_bad_line_is_named_and_the_others_are_kept(mem, tmp_path):
     assert len(done.bad) == 5
 
 
+@promise("import:mcp")
 def test_names_that_are_no_titles_are_made_so(mem, tmp_path):
     path = lines(tmp_path / "memory.jsonl", entity("a\u200db\nc" + "x" * 2000, "fine", kind="t" * 200))
     importing.load(mem, path)
@@ -141,6 +142,7 @@ def test_what_was_forgotten_comes_again_when_it_is_imported_again(mem, tmp_path)
     assert told(mem) == [("Ann", "likes tea")]
 
 
+@promise("import:again")
 def test_what_was_known_by_itself_is_confirmed(mem, tmp_path):
     known = mem.remember("Ann owns Rex")
     path = lines(tmp_path / "m.jsonl", {"type": "relation", "from": "Ann", "to": "Rex", "relationType": "owns"})
@@ -252,6 +254,7 @@ def test_what_was_superseded_and_then_said_again_is_not_lost(mem, tmp_path):
         assert there.records.read(again.id).content == "likes tea"
 
 
+@promise("import:jsonl")
 def test_of_several_scopes_only_the_one_asked_for_is_meant(store, tmp_path):
     path = lines(
         tmp_path / "m.jsonl",
@@ -264,6 +267,7 @@ def test_of_several_scopes_only_the_one_asked_for_is_meant(store, tmp_path):
     assert reasons(done) == {"line 1": "it is of the scope agent:a, and the file has several"}
 
 
+@promise("import:jsonl")
 def test_what_is_left_of_its_time_comes_along(mem, tmp_path):
     with frozen_clock() as clock:
         mem.remember("soon gone", ttl=100)
@@ -282,6 +286,7 @@ def test_what_is_left_of_its_time_comes_along(mem, tmp_path):
 # What can't be
 
 
+@promise("import:named")
 def test_a_path_that_is_not_there_or_says_nothing(mem, tmp_path):
     with pytest.raises(NotFound):
         importing.load(mem, tmp_path / "none.jsonl")
@@ -293,6 +298,7 @@ def test_a_path_that_is_not_there_or_says_nothing(mem, tmp_path):
         importing.load(mem, tmp_path, format="docx")
 
 
+@promise("record:trust")
 def test_trust_is_lowered_when_told_and_never_raised(store, tmp_path):
     path = lines(tmp_path / "m.jsonl", entity("Ann", "likes tea"))
     for by, told_trust, trust in (("human", "external", "external"), ("agent", "human", "agent")):

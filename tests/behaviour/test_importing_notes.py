@@ -84,12 +84,14 @@ def test_front_matter(mem, tmp_path):
         ("tags:\n- a\n- b", ["a", "b"]),
     ],
 )
+@promise("import:front")
 def test_tags_of_front_matter(text, tags):
     front, body, line = parted(f"---\n{text}\n---\nbody")
     assert (front.tags, body, front.left_out) == (tags, "body", [])
     assert line == text.count("\n") + 4
 
 
+@promise("import:front")
 def test_what_only_looks_like_front_matter_is_text():
     for text in ("---\nno end", "--- \n\nrule", "text\n---\na: b\n---\n", ""):
         assert parted(text)[1:] == (text, 1)
@@ -149,6 +151,7 @@ def test_any_text_is_a_note_or_is_named(tmp_path, text):
         assert done.written == len(store.shared().records.list())
 
 
+@promise("import:named")
 def test_a_file_whose_name_is_no_text_is_read_and_named(mem, tmp_path):
     (tmp_path / os.fsdecode(b"caf\xe9.md")).write_text("kept")
     (tmp_path / os.fsdecode(b"th\xe9.md")).write_bytes(b"\xff")
@@ -158,6 +161,7 @@ def test_a_file_whose_name_is_no_text_is_read_and_named(mem, tmp_path):
     assert mem.search("kept")[0].record.provenance.sources == ["file:caf\\udce9.md"]
 
 
+@promise("import:markdown")
 def test_only_a_newline_ends_a_line(mem, tmp_path):
     (tmp_path / "n.md").write_text("one\u2028two\x0cthree")
     importing.load(mem, tmp_path)

@@ -226,7 +226,7 @@ def test_what_was_indexed_twice_in_one_transaction_is_found_again(backend, log):
     again = made(log)
     assert state(again) == state(backend)
     assert again.holding(SCOPE, "record", [["coffee"]], 9) == [again.doc_id(SCOPE, "record", "r")]
-    assert [vector.data for vector in again.vectors(SCOPE, "record", "m", 0)] == [b"data"]
+    assert [vector.data for vector in again.vectors(SCOPE, "record", "m", 0, 10)] == [b"data"]
     again.close()
 
 

@@ -22,7 +22,7 @@ SHAPE = "record"
 TRUSTS = ("external", "agent", "system", "human")  # from the lowest
 
 
-class Body(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Body(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """The value of a record's cell. That it is superseded is not stored: it follows from whoever supersedes it."""
 
     content: str

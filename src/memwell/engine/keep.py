@@ -23,6 +23,7 @@ _READABLE: dict[str, Callable[[bytes], object]] = {
     threads.MESSAGE: msgspec.json.Decoder(Message).decode,
     threads.OVERLAY: msgspec.json.Decoder(Overlay).decode,
 }
+_LATE = 1 << 62
 STEP = 500  # how much one transaction frees, so that no writer waits long for it
 
 
@@ -146,9 +147,10 @@ def reindex(op: ops.Reindex, context: Context) -> int:  # noqa: ARG001
 
     def job(view: Write) -> int:
         now, made = clock.now(), 0
-        view.unindex_all()
+        order = view.unindex_all()
         for scope in view.scopes("", None, now):
             cells = list(view.cells(scope, body.SHAPE, Span(), None, now))
+            cells.sort(key=lambda cell: (order.get((scope, body.SHAPE, cell.key), _LATE), cell.created, cell.key))
             view.index([body.to_doc(scope, cell, body.unseal(scope, cell)) for cell in cells])
             made += len(cells)
         return made

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from memwell import clock, codec, ops
 from memwell.engine.context import Context
@@ -13,12 +13,25 @@ from memwell.engine.drafts import NAME_MOST, check_label
 from memwell.engine.overlays import laid_over
 from memwell.engine.rules import bounded, check_key, check_number
 from memwell.engine.spoken import decode_all, decoded, originals
-from memwell.engine.threads import MESSAGE, check_thread, held, last_seq, message_id, message_key, put, remove, within
-from memwell.errors import Conflict, Invalid, NotFound, TooLarge
+from memwell.engine.threads import (
+    DIGITS,
+    MESSAGE,
+    check_seq,
+    check_thread,
+    held,
+    id_doc,
+    id_mark,
+    last_seq,
+    message_id,
+    message_key,
+    put,
+    remove,
+    within,
+)
+from memwell.errors import Conflict, Invalid, NotFound
 from memwell.ops import NewMessage
 from memwell.store import Cell, Put, Read, ReadJob, Write, WriteJob
-from memwell.store.index import Doc
-from memwell.types import Message
+from memwell.types import Message, ToolCall
 
 ROLES = ("system", "developer", "user", "assistant", "tool")
 _CHANGEABLE = ("content", "name", "tool_calls", "tool_call_id", "metadata", "tokens")
@@ -26,19 +39,14 @@ _CHANGEABLE = ("content", "name", "tool_calls", "tool_call_id", "metadata", "tok
 
 def append(op: ops.Append, context: Context) -> WriteJob[list[Message]]:
     thread = check_thread(op.thread, context)
-    check_number(op.if_last, "if_last", 0)
+    if op.if_last is not None:
+        check_seq(op.if_last, "if_last", 0)
     drafts = [_draft(new, thread, context) for new in bounded(op.messages, "messages", context.settings)]
 
     def job(view: Write) -> list[Message]:
         now = clock.now()
         _, body = held(view, op.scope, thread, now)
-        last = last_seq(view, op.scope, thread, body)
-        if op.if_last is not None and op.if_last != last:
-            raise Conflict(
-                f"the last message of {thread!r} is {last}, not {op.if_last}",
-                current=None,
-                hint="read what was appended in between, then append with its number",
-            )
+        last = before = last_seq(view, op.scope, thread, body)
         done: list[Message] = []
         fresh: dict[str, Message] = {}
         for draft in drafts:
@@ -55,6 +63,12 @@ def append(op: ops.Append, context: Context) -> WriteJob[list[Message]]:
                     hint="edit it, or give the new one another id",
                 )
             done.append(known)
+        if fresh and op.if_last not in (None, before):  # what is there already may be said again
+            raise Conflict(
+                f"the last message of {thread!r} is {before}, not {op.if_last}",
+                current=None,
+                hint="read what was appended in between, then append with its number",
+            )
         _write(view, op.scope, list(fresh.values()), {draft.id for draft in drafts if draft.id}, now, context)
         return done
 
@@ -70,23 +84,28 @@ def _write(view: Write, scope: str, messages: list[Message], named: set[str], no
             for key, message in zip(keys, messages, strict=True)
         ]
     )
-    docs = [
-        Doc(scope, MESSAGE, key, 0, message.seq, message.thread, (_mark(message),), None)
-        for key, message in zip(keys, messages, strict=True)
-        if message.id in named
-    ]
+    docs = [id_doc(scope, message.thread, message.seq, message.id) for message in messages if message.id in named]
     if docs:
         view.index(docs)
 
 
 def _known(view: Read, scope: str, draft: Message, now: int) -> Message | None:
-    for found in view.docs(scope, MESSAGE, view.marked(scope, MESSAGE, [_mark(draft)]), now):
+    if (seq := _own_seq(draft)) is not None:
+        cell = view.cell(scope, MESSAGE, message_key(draft.thread, seq), now)
+        known = None if cell is None else decoded([cell.data], draft.thread)[0]
+        if known is None or known.id != draft.id:
+            raise Invalid(f"the thread gives ids like {draft.id!r} itself", hint="give another id, or none")
+        return known
+    for found in view.docs(scope, MESSAGE, view.marked(scope, MESSAGE, [id_mark(draft.thread, draft.id)]), now):
         return decoded([found.cell.data], draft.thread)[0]
     return None
 
 
-def _mark(message: Message) -> str:
-    return f"id:{message.thread}/{message.id}"
+def _own_seq(draft: Message) -> int | None:
+    """The number in an id such as the thread itself gives."""
+    number = draft.id.removeprefix(f"{draft.thread}-")
+    short = number.isascii() and number.isdigit() and len(number) <= DIGITS
+    return int(number) if short and message_id(draft.thread, int(number)) == draft.id else None
 
 
 def _said(message: Message) -> tuple[Any, ...]:
@@ -119,13 +138,11 @@ def _draft(new: Any, thread: str, context: Context) -> Message:
 def sound(draft: Message, context: Context) -> Message:
     """A copy whose fields are what they should be."""
     limit = context.settings.max_value_bytes
-    data, _ = codec.encode(msgspec.to_builtins(draft), limit)
+    data, _ = codec.encode(_plain(draft), limit)
     try:
         checked = decode_all(b"[" + data + b"]")[0]
     except msgspec.MsgspecError as error:
         raise Invalid(f"this is no message: {error}", hint="content is text or a list of parts") from None
-    for part in draft.content if isinstance(draft.content, list) else []:
-        codec.encode(part, limit)
     check_number(checked.tokens, "tokens", 0)
     check_label(checked.name, "name", NAME_MOST)
     if isinstance(checked.content, str):
@@ -136,15 +153,24 @@ def sound(draft: Message, context: Context) -> Message:
         raise Invalid(f"a message of the {checked.role} calls no tools", hint="only the assistant does")
     if checked.content is None and not checked.tool_calls:
         raise Invalid("the message has no content", hint="give text, a list of parts, or tool calls")
-    if len(data) > limit:
-        raise TooLarge(f"the message is longer than {limit} bytes", limit=limit, hint="keep it in parts")
     return checked
+
+
+def _plain(draft: Message) -> dict[str, Any]:
+    """The fields as they were given, so that what is not JSON is seen, and no date has become a text."""
+    fields = {name: value for name, value in asdict(draft).items() if value is not None or name == "metadata"}
+    calls = draft.tool_calls
+    if isinstance(calls, (list, tuple)):
+        fields["tool_calls"] = [asdict(call) if isinstance(call, ToolCall) else call for call in calls]
+    return {**fields, "created_at": msgspec.to_builtins(draft.created_at)}
 
 
 def read(op: ops.ReadMessages, context: Context) -> ReadJob[list[Message]]:
     thread = check_thread(op.thread, context)
-    for name in ("limit", "before", "after"):
-        check_number(getattr(op, name), name, 0)
+    check_number(op.limit, "limit", 0)
+    for name in ("before", "after"):
+        if getattr(op, name) is not None:
+            check_seq(getattr(op, name), name, 0)
 
     def job(view: Read) -> list[Message]:
         now = clock.now()
@@ -173,7 +199,7 @@ def count(op: ops.CountMessages, context: Context) -> ReadJob[int]:
 
 def edit(op: ops.EditMessage, context: Context) -> WriteJob[Message]:
     thread = check_thread(op.thread, context)
-    check_number(op.seq, "seq", 1)
+    check_seq(op.seq, "seq")
     check_number(op.if_version, "if_version", 1)
     unknown = set(op.changes) - set(_CHANGEABLE)
     if unknown or not op.changes:
@@ -203,7 +229,7 @@ def edit(op: ops.EditMessage, context: Context) -> WriteJob[Message]:
 def delete(op: ops.DeleteMessages, context: Context) -> WriteJob[int]:
     thread = check_thread(op.thread, context)
     for seq in bounded(op.seqs or [], "messages", context.settings):
-        check_number(seq, "seq", 1)
+        check_seq(seq, "seq")
 
     def job(view: Write) -> int:
         now = clock.now()

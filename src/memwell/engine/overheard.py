@@ -87,7 +87,8 @@ def _found(view: Read, op: ops.SearchMessages, question: Question) -> Found:
         return message if in_thread and (op.roles is None or message.role in op.roles) else None
 
     pool = Pool(view, (op.scope, MESSAGE), question, accept, None, now)
-    ranked = sorted(pool.ranked(lambda _: (False, None)), key=lambda one: (-one.score, one.found.cell.key))
+    pool.gather()
+    ranked = sorted(pool.ranked(None, lambda _: (False, None)), key=lambda one: (-one.score, one.found.cell.key))
     return Found([_hit(view, op.scope, one, question, now) for one in ranked[: op.limit]])
 
 

@@ -10,14 +10,15 @@ import msgspec
 
 from memwell import clock, codec, ops
 from memwell.engine.context import Context
-from memwell.engine.rules import check_number
 from memwell.engine.spoken import backwards, fingerprint, originals
-from memwell.engine.threads import OVERLAY, check_thread, held, message_key, within
+from memwell.engine.threads import OVERLAY, check_seq, check_thread, held, message_key, within
 from memwell.errors import Conflict, Corrupt, Invalid, NotFound
 from memwell.store import Cell, Drop, Put, Read, ReadJob, Write, WriteJob
 from memwell.types import Message, Overlay
 
 _decode = msgspec.json.Decoder(Overlay).decode
+AROUND = 100
+_WHOLE = "begin before the call, end after the result"
 SUMMARY = "summary"  # the role of what stands in the place of messages
 
 
@@ -82,10 +83,13 @@ def summary(overlay: Overlay) -> Message:
 
 def cover(op: ops.Cover, context: Context) -> WriteJob[Overlay]:
     thread = check_thread(op.thread, context)
-    check_number(op.first, "first", 1)
-    check_number(op.last, "last", op.first)
-    content = codec.check_text(op.content, "content")
-    _, metadata = codec.encode(op.metadata or {}, context.settings.max_value_bytes)
+    check_seq(op.first, "first")
+    check_seq(op.last, "last", op.first)
+    limit = context.settings.max_value_bytes
+    _, content = codec.encode(codec.check_text(op.content, "content"), limit)
+    if not isinstance(op.metadata, dict | None):
+        raise Invalid("metadata is a dict", hint='e.g. {"model": "small"}')
+    _, metadata = codec.encode(op.metadata or {}, limit)
 
     def job(view: Write) -> Overlay:
         now = clock.now()
@@ -119,15 +123,30 @@ def cover(op: ops.Cover, context: Context) -> WriteJob[Overlay]:
 
 
 def _refuse_cut(view: Read, scope: str, thread: str, covered: list[Message], now: int) -> None:
-    """A tool call and its result are both below a summary, or neither."""
-    inside = {call.id for message in covered for call in message.tool_calls}
-    answered = {message.tool_call_id for message in covered if message.role == "tool"}
-    around = originals(view, scope, thread, None, covered[0].seq, 100, now)
-    around += originals(view, scope, thread, covered[-1].seq, None, 100, now)
-    outside = {call.id for message in around for call in message.tool_calls}
-    outside_answers = {message.tool_call_id for message in around if message.role == "tool"}
-    if (answered & outside) - inside or (inside & outside_answers) - answered:
-        raise Invalid("the range cuts a tool call from its result", hint="begin before the call, end after the result")
+    """A tool call and its result are both below a summary, or neither; a call that waits for its result is neither."""
+    first, last = covered[0].seq, covered[-1].seq
+    called: dict[str | None, bool] = {}  # by id, which some models use again: whether the last such call is covered
+    waiting: set[str | None] = set()
+    around = _calls_far_off(covered)
+    before = originals(view, scope, thread, None, first, around, now)
+    for message in [*before, *covered, *originals(view, scope, thread, last, None, around, now)]:
+        inside = first <= message.seq <= last
+        if message.role == "tool":
+            waiting.discard(message.tool_call_id)
+            if called.get(message.tool_call_id, inside) != inside:
+                raise Invalid("the range cuts a tool call from its result", hint=_WHOLE)
+        else:
+            waiting = {call.id for call in message.tool_calls if inside}
+        called.update((call.id, inside) for call in message.tool_calls)
+    if waiting:
+        raise Invalid("the range ends with a tool call that waits for its result", hint=_WHOLE)
+
+
+def _calls_far_off(covered: list[Message]) -> int | None:
+    """How many messages around a range to look at: all, if one of its calls or results has no counterpart in it."""
+    calls = {call.id for message in covered for call in message.tool_calls}
+    results = {message.tool_call_id for message in covered if message.role == "tool"}
+    return AROUND if calls == results else None
 
 
 def _refuse_crossing(view: Read, op: ops.Cover, thread: str, now: int) -> None:
@@ -144,7 +163,7 @@ def _refuse_crossing(view: Read, op: ops.Cover, thread: str, now: int) -> None:
 
 def uncover(op: ops.Uncover, context: Context) -> WriteJob[bool]:
     thread = check_thread(op.thread, context)
-    check_number(op.first, "first", 1)
+    check_seq(op.first, "first")
 
     def job(view: Write) -> bool:
         now = clock.now()

@@ -7,7 +7,7 @@ from heapq import nlargest
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from memwell.engine.meaning import Meaning
-from memwell.engine.rank import Scales, Words, candidates, lend, small_parts, weigh
+from memwell.engine.rank import Scales, Weighted, Words, candidates, lend, small_parts, weigh
 from memwell.store import Read
 from memwell.store.index import Found
 
@@ -59,6 +59,8 @@ class Pool(Generic[T]):
         self._now = now
         self._meaning = meaning if question.vector is not None else None
         self._allowed = self._with_rare_marks()
+        self._weighted = Weighted({}, 0.0, 1.0)
+        self._near: dict[int, float] | None = None
 
     def _with_rare_marks(self) -> set[int] | None:
         """The docs that have one mark of each list that is short; a common mark is seen when a doc is fetched."""
@@ -69,18 +71,27 @@ class Pool(Generic[T]):
                 allowed = having if allowed is None else allowed & having
         return allowed
 
-    def ranked(self, about: Callable[[T], tuple[bool, float | None]]) -> Iterator[Candidate[T]]:
-        """The best by words, by meaning, and by what stands next to them; `about` says if pinned, and how sure."""
+    def gather(self) -> list[float] | None:
+        """Take what words and meaning propose; the cosines of what passed, or None without vectors."""
         stats = self._view.terms(*self._place, self._question.terms)
-        weighted = weigh(stats)
-        self._take_best(candidates(self._view, *self._place, stats, weighted))
-        cosines = self._take_nearest()
-        words, scales = Words(weighted), Scales(weighted.question, None if cosines is None else cosines.values())
+        self._weighted = weigh(stats)
+        self._take_best(candidates(self._view, *self._place, stats, self._weighted))
+        self._near = self._take_nearest()
+        return None if self._near is None else list(self._near.values())
+
+    def ranked(
+        self, cosines: list[float] | None, about: Callable[[T], tuple[bool, float | None]]
+    ) -> Iterator[Candidate[T]]:
+        """The best of what was gathered and of what stands next to it.
+
+        The cosines are those of all scopes that are searched; `about` says if something is pinned, and how sure it is.
+        """
+        words, scales = Words(self._weighted), Scales(self._weighted.question, cosines)
 
         def parts_of(ids: Iterable[int], cosines: dict[int, float]) -> dict[int, dict[str, float]]:
             return {number: scales.parts(words(self.passed[number][0]), cosines.get(number)) for number in ids}
 
-        parts = parts_of(self.passed, cosines or {})
+        parts = parts_of(self.passed, self._near or {})
         spoken = [number for number in parts if self.passed[number][0].group is not None]
         if spoken:
             best = nlargest(LENDERS, spoken, lambda number: sum(parts[number].values()))

@@ -34,7 +34,7 @@ def weigh(stats: Terms) -> Weighted:
     ordered = sorted((count, term) for term, count in stats.holding.items())
     worth = {term: log(1 + (stats.docs - count + 0.5) / (count + 0.5)) for count, term in ordered}
     held = {term: worth[term] for count, term in ordered if count}
-    return Weighted(held, sum(worth.values()), stats.length / stats.docs if stats.docs else 1.0)
+    return Weighted(held, sum(worth.values()), max(1.0, stats.length / stats.docs) if stats.docs else 1.0)
 
 
 def candidates(view: Read, scope: str, shape: str, stats: Terms, weighted: Weighted) -> dict[int, float]:

@@ -206,8 +206,8 @@ def update(op: ops.Update, context: Context) -> WriteJob[Record]:
     def job(view: Write) -> Record:
         now = clock.now()
         cell, body = standing(view, op.scope, key, now, ("active",), op.if_version)
-        if ttl is not None:
-            cell = cell._replace(expires=expiry(now, ttl))
+        if "ttl" in op.changes:
+            cell = cell._replace(expires=None if ttl is None else expiry(now, ttl))
         return _write(view, op.scope, cell, changed(body, op.changes, context), now, context, "record.update")
 
     return job
@@ -237,9 +237,9 @@ def delete(op: ops.DeleteRecord, context: Context) -> WriteJob[Record]:
     def job(view: Write) -> Record:
         now = clock.now()
         cell, body = standing(view, op.scope, key, now, ("active",), op.if_version)
-        return _write(view, op.scope, cell, replace(body, status="deleted", reason=op.reason), now, context, op_name)
+        tombstone = replace(body, status="deleted", reason=op.reason)
+        return _write(view, op.scope, cell, tombstone, now, context, "record.delete")
 
-    op_name = "record.delete"
     return job
 
 

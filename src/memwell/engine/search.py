@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from memwell import clock, ops, words
 from memwell.codec import check_text
@@ -51,28 +51,24 @@ def search(op: ops.Search, context: Context) -> ReadJob[Hits]:
         now = clock.now()
         if not text.strip() and vector is None:
             return Hits(_latest(view, scopes, question, test, now))
-        ranked = [(scope, one) for scope in scopes for one in _ranked(view, scope, question, test, context, now)]
+        pools = {scope: _pool(view, scope, question, test, context, now) for scope in scopes}
+        gathered = [pool.gather() for pool in pools.values()]
+        cosines = None if vector is None else [one for some in gathered for one in some or ()]
+        ranked = [(scope, one) for scope, pool in pools.items() for one in pool.ranked(cosines, _about)]
         best = sorted(ranked, key=lambda row: (-row[1].score, -row[1].found.at, row[1].found.cell.key))[: op.limit]
-        unembedded = _unembedded(view, scopes, context) if vector is not None else 0
+        model = context.meaning.model if context.meaning is not None and vector is not None else None
+        unembedded = 0 if model is None else sum(view.count_unembedded(scope, SHAPE, model) for scope in scopes)
         return Hits([_hit(scope, one, question) for scope, one in best], unembedded, notice)
 
     return job
 
 
-def _unembedded(view: Read, scopes: list[str], context: Context) -> int:
-    if context.meaning is None:
-        return 0
-    model, total = context.meaning.model, 0
-    for scope in scopes:
-        known = context.meaning.vectors.count((scope, SHAPE, model))
-        total += 0 if known is None else max(0, view.terms(scope, SHAPE, []).docs - known)
-    return total
+def _about(body: Body) -> tuple[bool, float | None]:
+    return body.pinned, body.confidence
 
 
-def _ranked(
-    view: Read, scope: str, question: Question, test: Test, context: Context, now: int
-) -> Iterator[Candidate[Body]]:
-    """The best of one scope."""
+def _pool(view: Read, scope: str, question: Question, test: Test, context: Context, now: int) -> Pool[Body]:
+    """What passes in one scope."""
 
     def accept(found: Found) -> Body | None:
         body = glance(scope, found.cell)
@@ -81,8 +77,7 @@ def _ranked(
             return None
         return None if found.linked and is_superseded(view, scope, found.cell.key, now) else body
 
-    pool = Pool(view, (scope, SHAPE), question, accept, context.meaning, now)
-    return pool.ranked(lambda body: (body.pinned, body.confidence))
+    return Pool(view, (scope, SHAPE), question, accept, context.meaning, now)
 
 
 def has_mark(body: Body, marks: list[str]) -> bool:

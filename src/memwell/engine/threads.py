@@ -16,10 +16,12 @@ from memwell.errors import Conflict, Corrupt, Invalid, NotFound
 from memwell.ids import new_id
 from memwell.pattern import after_prefix
 from memwell.store import Cell, Drop, Put, Read, ReadJob, Span, Write, WriteJob
+from memwell.store.index import Doc
 from memwell.types import ThreadInfo
 
 SHAPE, MESSAGE, OVERLAY = "thread", "message", "overlay"
 DIGITS = 12
+SEQ_MOST = 10**DIGITS - 1
 _CHANGEABLE = ("title", "metadata")
 
 
@@ -54,15 +56,26 @@ def check_thread(thread: object, context: Context) -> str:
     return name
 
 
+def check_seq(seq: object, name: str, least: int = 1) -> None:
+    """The number of a message."""
+    check_number(seq, name, least)
+    if not isinstance(seq, int) or seq > SEQ_MOST:
+        raise Invalid(f"{name} is no number of a message", hint="list the messages to see their numbers")
+
+
 def held(view: Read, scope: str, thread: str, now: int) -> tuple[Cell, Body]:
     """The thread, or NotFound."""
     cell = view.cell(scope, SHAPE, thread, now)
     if cell is None:
         raise NotFound(f"{scope} has no thread {thread!r}", hint="'memwell thread list' shows what it has")
+    return cell, _body(scope, cell)
+
+
+def _body(scope: str, cell: Cell) -> Body:
     try:
-        return cell, _decode(cell.data)
-    except msgspec.MsgspecError as error:
-        raise Corrupt(f"the thread {thread!r} of {scope} is damaged: {error}", hint="run 'memwell check'") from None
+        return _decode(cell.data)
+    except (msgspec.MsgspecError, UnicodeDecodeError, TypeError) as error:
+        raise Corrupt(f"the thread {cell.key!r} of {scope} is damaged: {error}", hint="run 'memwell check'") from None
 
 
 def last_seq(view: Read, scope: str, thread: str, body: Body) -> int:
@@ -102,7 +115,7 @@ def create(op: ops.CreateThread, context: Context) -> WriteJob[ThreadInfo]:
     def job(view: Write) -> ThreadInfo:
         now = clock.now()
         if op.id is not None and (taken := view.cell(op.scope, SHAPE, thread, now)) is not None:
-            current = info(view, op.scope, taken, _decode(taken.data))
+            current = info(view, op.scope, taken, _body(op.scope, taken))
             raise Conflict(f"there is a thread {thread!r} already", current=current, hint="get it, or leave id out")
         known = view.last_key(op.scope, MESSAGE, within(thread))  # of a thread of that id that was deleted
         begun = body if known is None else replace(body, next=int(known[-DIGITS:]) + 1)
@@ -140,7 +153,7 @@ def listing(op: ops.ListThreads, context: Context) -> ReadJob[list[ThreadInfo]]:
             if place is None:
                 raise NotFound(f"{op.scope} has no thread {op.cursor!r}", hint="begin again without a cursor")
             cells = cells[place + 1 :]
-        return [info(view, op.scope, cell, _decode(cell.data)) for cell in cells[: op.limit]]
+        return [info(view, op.scope, cell, _body(op.scope, cell)) for cell in cells[: op.limit]]
 
     return job
 
@@ -150,7 +163,7 @@ def get(op: ops.GetThread, context: Context) -> ReadJob[ThreadInfo | None]:
 
     def job(view: Read) -> ThreadInfo | None:
         cell = view.cell(op.scope, SHAPE, thread, clock.now())
-        return None if cell is None else info(view, op.scope, cell, _decode(cell.data))
+        return None if cell is None else info(view, op.scope, cell, _body(op.scope, cell))
 
     return job
 
@@ -175,7 +188,8 @@ def update(op: ops.UpdateThread, context: Context) -> WriteJob[ThreadInfo]:
 
 def fork(op: ops.ForkThread, context: Context) -> WriteJob[ThreadInfo]:
     thread, new = check_thread(op.thread, context), new_id()
-    check_number(op.at, "at", 0)
+    if op.at is not None:
+        check_seq(op.at, "at", 0)
 
     def job(view: Write) -> ThreadInfo:
         now = clock.now()
@@ -188,7 +202,7 @@ def fork(op: ops.ForkThread, context: Context) -> WriteJob[ThreadInfo]:
         begun = replace(body, title=title, forked_from=(thread, at), next=at + 1)
         made = put(view, op.scope, new, begun, context, "thread.fork")
         for shape in (MESSAGE, OVERLAY):
-            for cell in view.cells(op.scope, shape, within(thread, before=at + 1), None, now):
+            for cell in list(view.cells(op.scope, shape, within(thread, before=at + 1), None, now)):
                 _copy(view, op.scope, shape, cell, (thread, new), at, context)
         return info(view, op.scope, made, begun)
 
@@ -200,17 +214,30 @@ def _copy(view: Write, scope: str, shape: str, cell: Cell, names: tuple[str, str
     value = codec.decode(cell.data)
     if shape == OVERLAY and value["last"] > at:
         return
-    old, new = names
-    key = f"{new}/{cell.key[-DIGITS:]}"
-    if value.get("id") == message_id(old, int(cell.key[-DIGITS:])):
-        value["id"] = message_id(new, int(cell.key[-DIGITS:]))
+    (old, new), seq = names, int(cell.key[-DIGITS:])
+    key, named = message_key(new, seq), shape == MESSAGE and value["id"] != message_id(old, seq)
+    if shape == MESSAGE and not named:
+        value["id"] = message_id(new, seq)
+    value.pop("version", None)  # the copy is the first version of a new message
     data = codec.to_json({**value, "thread": new})
     view.put(Put(scope, shape, key, data, clock.now(), cell.expires, context.caller.name, "thread.fork"))
+    if named:
+        view.index([id_doc(scope, new, seq, value["id"])])
 
 
 def message_id(thread: str, seq: int) -> str:
     """The id of a message that was given none."""
     return f"{thread}-{seq}"
+
+
+def id_mark(thread: str, id: str) -> str:
+    """What a message that was given an id is found by."""
+    return f"id:{thread}/{id}"
+
+
+def id_doc(scope: str, thread: str, seq: int, id: str) -> Doc:
+    """Makes a message known by its id at once; its words are indexed before the next search."""
+    return Doc(scope, MESSAGE, message_key(thread, seq), 0, seq, thread, (id_mark(thread, id),), None)
 
 
 def delete(op: ops.DeleteThread, context: Context) -> WriteJob[int]:

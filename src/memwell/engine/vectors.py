@@ -126,12 +126,6 @@ class Vectors:
         matrix = self._matrices.pop(place, None)
         return matrix if matrix is not None and matrix.dims == dims else Matrix(dims)
 
-    def count(self, place: Place) -> int | None:
-        """How many vectors of a space are at hand; None where nobody counts."""
-        with self._lock:
-            matrix = self._matrices.get(place)
-            return matrix.count if matrix else None
-
     def _fit(self) -> None:
         while len(self._matrices) > 1 and sum(one.rows.nbytes for one in self._matrices.values()) > self._budget:
             self._matrices.popitem(last=False)

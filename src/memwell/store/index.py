@@ -98,6 +98,9 @@ class Finding(Protocol):
     def vectors_of(self, model: str, ids: Sequence[int]) -> list[Vector]:
         """The vectors of these docs."""
 
+    def count_unembedded(self, scope: str, shape: str, model: str) -> int:
+        """How many docs with words have no vector of the model."""
+
     def unembedded(self, model: str, limit: int, now: int) -> list[tuple[str, str, str]]:
         """Scope, shape and key of docs with words that have no vector of the model."""
 
@@ -108,6 +111,8 @@ class Indexing(Protocol):
     def index(self, docs: Iterable[Doc]) -> None: ...
     def unindex(self, scope: str, shape: str, key: str) -> None: ...
     def reach(self, scope: str, shape: str, rev: int) -> None: ...
-    def unindex_all(self) -> None: ...
+    def unindex_all(self) -> dict[tuple[str, str, str], int]:
+        """Empty the index; the number that each scope, shape and key had, as far as that can be read."""
+
     def save_vectors(self, model: str, vectors: Sequence[tuple[str, str, str, bytes, bytes]]) -> int:
         """Scope, shape, key, hash and data each; one whose doc has changed since is left out."""

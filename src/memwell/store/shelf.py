@@ -85,6 +85,10 @@ class Shelf:
         newer = [vector for _, vector in held if vector and vector.seq > after]
         return sorted(newer, key=lambda vector: vector.seq)[:limit]
 
+    def count_unembedded(self, scope: str, shape: str, model: str) -> int:
+        held = self._docs(scope, shape)
+        return sum(doc.text is not None and doc.hash != b"" and (n, model) not in self._vectors for n, doc in held)
+
     def unembedded(self, model: str, limit: int, now: int) -> list[tuple[str, str, str]]:
         return [
             (scope, shape, key)
@@ -110,10 +114,12 @@ class Shelf:
     def unindex(self, scope: str, shape: str, key: str) -> None:
         self._take(scope, shape, key)
 
-    def unindex_all(self) -> None:
+    def unindex_all(self) -> dict[tuple[str, str, str], int]:
+        order = {(*space, key): number for space, held in self._spaces.items() for key, (number, _) in held.items()}
         self._reached.clear()
         for scope, _ in list(self._spaces):
             self.unindex_scope(scope)
+        return order
 
     def unindex_scope(self, scope: str) -> None:
         """Take all docs of a scope out."""

@@ -16,4 +16,5 @@ class Unindexed:
         )
 
     terms = reached = reach = holding = marked = docs = doc_id = newest = neighbours = _refuse
-    scopes_marked = vectors = vectors_of = unembedded = index = unindex = unindex_all = save_vectors = redact = _refuse
+    scopes_marked = vectors = vectors_of = unembedded = count_unembedded = _refuse
+    index = unindex = unindex_all = save_vectors = redact = _refuse

@@ -297,4 +297,4 @@ def _run_all(rows: Rows, tickets: list[Ticket]) -> None:
         written = {id(ticket) for ticket, _ in plain}
         for ticket in tickets:
             if id(ticket) not in written:
-                ticket.run(rows.run if ticket.single else rows.run_undoable, fatal=apsw.Error)
+                ticket.run(rows.run if ticket.single else rows.run_undoable, fatal=(apsw.Error, UnicodeDecodeError))

@@ -65,7 +65,7 @@ class Ticket:
         """Whether it was run, with whatever outcome."""
         return self.committed or self.error is not None
 
-    def run(self, how: Callable[[WriteJob[Any]], Any], fatal: type[Exception] | tuple[()] = ()) -> None:
+    def run(self, how: Callable[[WriteJob[Any]], Any], fatal: tuple[type[Exception], ...] = ()) -> None:
         """Keep what the job gives or raises; a `fatal` error is the group's, not the job's."""
         self.error = None
         try:

@@ -6,13 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+import apsw
+
 from memwell.codec import to_json
 from memwell.store import Cell
 from memwell.store.index import Doc, Found, Listed, Sides, Terms, Vector
 from memwell.store.sqlite import sql
-
-if TYPE_CHECKING:
-    import apsw
 
 _SPLIT = "\x1f"
 _SPACE = "SELECT id FROM spaces WHERE scope = ? AND shape = ?"
@@ -137,6 +136,12 @@ class Find:
                      WHERE space = ({_SPACE}) AND model = ? AND seq > ? ORDER BY seq LIMIT ?"""
         return [Vector(*row) for row in self.execute(select, (scope, shape, model, after, limit))]
 
+    def count_unembedded(self, scope: str, shape: str, model: str) -> int:
+        missing = """SELECT count(*) FROM docs AS d WHERE d.text IS NOT NULL AND d.hash <> x''
+                      AND (d.model IS NULL OR d.model < ?1 OR d.model > ?1)
+                      AND d.space = (SELECT id FROM spaces WHERE scope = ?2 AND shape = ?3)"""
+        return int(self.execute(missing, (model, scope, shape)).get)
+
     def unembedded(self, model: str, limit: int, now: int) -> list[tuple[str, str, str]]:
         return self.execute(_UNEMBEDDED, (model, now, limit)).fetchall()  # type: ignore[no-any-return]
 
@@ -150,7 +155,7 @@ class Find:
             self._index(self._make_space(scope, shape), group)
 
     def _index(self, space: int, docs: list[Doc]) -> None:
-        next_id = (self.execute("SELECT max(id) FROM docs").get or 0) + 1
+        next_id = (self.execute("SELECT seq FROM sqlite_sequence WHERE name = 'docs'").get or 0) + 1
         known = "SELECT key FROM docs WHERE space = ? AND key IN (SELECT value FROM json_each(?))"
         taken = {key for (key,) in self.execute(known, (space, _listed([doc.key for doc in docs])))}
         kept = [
@@ -201,10 +206,18 @@ class Find:
     def reach(self, scope: str, shape: str, rev: int) -> None:
         self.execute("UPDATE spaces SET reached = ? WHERE id = ?", (rev, self._make_space(scope, shape)))
 
-    def unindex_all(self) -> None:
+    def unindex_all(self) -> dict[tuple[str, str, str], int]:
+        try:
+            rows = self.execute(
+                "SELECT s.scope, s.shape, d.key, d.id FROM docs AS d JOIN spaces AS s ON s.id = d.space"
+            )
+            order = {(scope, shape, key): number for scope, shape, key, number in rows}
+        except (apsw.Error, UnicodeDecodeError):
+            order = {}  # it is damaged, which may be why it is made anew
         self.execute("INSERT INTO words(words) VALUES('delete-all')")
         for table in ("vectors", "marks", "docs", "spaces"):
             self.execute(f"DELETE FROM {table}")
+        return order
 
     def unindex_scope(self, scope: str) -> None:
         """Take all docs of a scope out."""

@@ -9,7 +9,8 @@ CREATE TABLE spaces(
 
 -- A doc is the searchable side of a cell. text has the words of each field, a line a field.
 CREATE TABLE docs(
-  id INTEGER PRIMARY KEY, space INTEGER NOT NULL, key TEXT NOT NULL, at INTEGER NOT NULL, "group" TEXT,
+  id INTEGER PRIMARY KEY AUTOINCREMENT, -- no number comes twice, because readers keep vectors by it
+  space INTEGER NOT NULL, key TEXT NOT NULL, at INTEGER NOT NULL, "group" TEXT,
   marks TEXT NOT NULL, text TEXT, length INTEGER NOT NULL, hash BLOB NOT NULL,
   model TEXT -- that made its newest vector
 ) STRICT;
