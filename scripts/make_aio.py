@@ -1,4 +1,4 @@
-"""Write the async face (aio.py, recall_async.py, threads_async.py) from the sync one: the same methods, awaited. `--check` compares."""
+"""Write the async face from the sync one: the same methods, awaited. `--check` only compares."""
 
 from __future__ import annotations
 

@@ -19,8 +19,10 @@ _LEADING = ("system", "developer")
 class Piece:
     """What is shown in one place of a thread: a message, or a summary with the originals that are below it."""
 
-    def __init__(self, message: Message, below: Sequence[Message], overlay: Overlay | None = None) -> None:
-        self.message, self.below, self.overlay = message, below, overlay
+    def __init__(
+        self, message: Message, tokens: int, below: Sequence[Message], overlay: Overlay | None = None
+    ) -> None:
+        self.message, self.tokens, self.below, self.overlay = message, tokens, below, overlay
         self.first, self.last = (overlay.first, overlay.last) if overlay else (message.seq, message.seq)
 
     @property
@@ -47,8 +49,8 @@ class Piece:
 class Range:
     """Neighbouring pieces that one overlay is to cover."""
 
-    def __init__(self, pieces: Sequence[Piece], tokens: int) -> None:
-        self.pieces, self.tokens = pieces, tokens
+    def __init__(self, pieces: Sequence[Piece]) -> None:
+        self.pieces, self.tokens = pieces, sum(piece.tokens for piece in pieces)
         self.first, self.last = pieces[0].first, pieces[-1].last
         self.below = [message for piece in pieces for message in piece.below]
 
@@ -62,7 +64,7 @@ class Range:
         return [message for piece in self.pieces for message in (piece.below if piece.leaves_out else [piece.message])]
 
 
-def laid_out(originals: Sequence[Message], overlays: Iterable[Overlay]) -> list[Piece]:
+def laid_out(originals: Sequence[Message], overlays: Iterable[Overlay], tokens: Tokens) -> list[Piece]:
     """A thread as it is shown; an overlay inside a larger one is below it, and a later one takes an earlier's place."""
     tops = list({overlay.first: overlay for overlay in overlays}.values())
     tops = [one for one in tops if not any(_inside(one, other) for other in tops)]
@@ -71,8 +73,10 @@ def laid_out(originals: Sequence[Message], overlays: Iterable[Overlay]) -> list[
     for top in tops:
         below = originals[bisect_left(numbers, top.first) : bisect_right(numbers, top.last)]
         covered.update(message.seq for message in below)
-        pieces.append(Piece(summary(top), below, top))
-    pieces += [Piece(message, [message]) for message in originals if message.seq not in covered]
+        message = summary(top)
+        pieces.append(Piece(message, tokens.of(message), below, top))
+    plain = [message for message in originals if message.seq not in covered]
+    pieces += [Piece(message, tokens.of(message), [message]) for message in plain]
     return sorted(pieces, key=lambda piece: piece.first)
 
 
@@ -139,62 +143,57 @@ def last_turn(pieces: Sequence[Piece]) -> int:
 # Plans
 
 
+def shown(pieces: Iterable[Piece]) -> int:
+    """The tokens of what is shown."""
+    return sum(piece.tokens for piece in pieces)
+
+
 def limited(pieces: Sequence[Piece], most: int, tokens: Tokens) -> list[Range]:
     """The oldest part, as little of it as brings a thread within a limit; summaries go only if all else is too little.
 
     A summary whose originals are gone or changed is never covered.
     """
-    total = sum(tokens.of(piece.message) for piece in pieces)
-    if total <= most:
+    excess = shown(pieces) - most
+    if excess <= 0:
         return []
-    spare, left = _hidden(pieces, total, most, tokens, summaries=False)
-    if left > most:
-        more, less = _hidden(pieces, total, most, tokens, summaries=True)
-        spare = more if less < left else spare
-    return spare
+    plain, spared = _spared(pieces, excess, tokens, summaries=False)
+    if spared >= excess:
+        return plain
+    deeper, more = _spared(pieces, excess, tokens, summaries=True)
+    return deeper if more > spared else plain
 
 
-def _hidden(
-    pieces: Sequence[Piece], total: int, most: int, tokens: Tokens, *, summaries: bool
-) -> tuple[list[Range], int]:
-    """Ranges from the oldest on until what is left fits, and how many tokens that is."""
-
-    def may_go(piece: Piece) -> bool:
-        if piece.sums_up:
-            return summaries and piece.whole
-        return piece.coverable
-
+def _spared(pieces: Sequence[Piece], excess: int, tokens: Tokens, *, summaries: bool) -> tuple[list[Range], int]:
+    """Ranges from the oldest on until enough is spared, and how many tokens that is."""
     spans: list[tuple[int, int]] = []
+    spared: list[int] = []
     for first, end in _units(pieces, start_of(pieces), last_turn(pieces)):
-        if not all(map(may_go, pieces[first:end])):
-            continue
-        if spans and spans[-1][1] == first:
-            first = spans.pop()[0]
-        spans.append((first, end))
-        ranges = _worthwhile(pieces, spans, tokens)
-        left = total - sum(saved(each, tokens) for each in ranges)
-        if left <= most:
-            return ranges, left
-    ranges = _worthwhile(pieces, spans, tokens)
-    return ranges, total - sum(saved(each, tokens) for each in ranges)
+        if sum(spared) >= excess:
+            break
+        if all(_may_go(piece, summaries) for piece in pieces[first:end]):
+            joins = bool(spans) and spans[-1][1] == first
+            span = (spans.pop()[0] if joins else first), end
+            spans.append(span)
+            spared[len(spans) - 1 :] = [max(0, worth(pieces[slice(*span)], tokens))]
+    worthwhile = [span for span, number in zip(spans, spared, strict=True) if number]
+    return [Range(pieces[slice(*span)]) for span in worthwhile], sum(spared)
 
 
-def _worthwhile(pieces: Sequence[Piece], spans: list[tuple[int, int]], tokens: Tokens) -> list[Range]:
-    ranges = [_range(pieces[first:end], tokens) for first, end in spans]
-    return [each for each in ranges if saved(each, tokens) > 0]
+def _may_go(piece: Piece, summaries: bool) -> bool:
+    return (summaries and piece.whole) if piece.sums_up else piece.coverable
 
 
-def saved(each: Range, tokens: Tokens) -> int:
-    """How many tokens fewer are shown once a range is left out."""
-    return each.tokens - tokens.of_text(left_out(len(each.below)))
+def worth(pieces: Sequence[Piece], tokens: Tokens) -> int:
+    """How many tokens fewer are shown once these are left out."""
+    return shown(pieces) - tokens.of_text(left_out(sum(len(piece.below) for piece in pieces)))
 
 
-def summed_up(pieces: Sequence[Piece], most: int, keep: int, tokens: Tokens) -> Range | None:
+def summed_up(pieces: Sequence[Piece], most: int, keep: int) -> Range | None:
     """What to sum up once a thread is over a limit: all but the newest `keep`, the last user turn and the system.
 
     An earlier summary is summed up again with what came after it, but never alone.
     """
-    if sum(tokens.of(piece.message) for piece in pieces) <= most:
+    if shown(pieces) <= most:
         return None
     runs: list[list[Piece]] = [[]]
     for first, end in _units(pieces, start_of(pieces), min(len(pieces) - keep, last_turn(pieces))):
@@ -202,14 +201,10 @@ def summed_up(pieces: Sequence[Piece], most: int, keep: int, tokens: Tokens) -> 
             runs[-1] += pieces[first:end]
         else:
             runs.append([])  # what is below is gone: it stays as it is
-    ranges = [_range(run, tokens) for run in runs if not all(piece.sums_up for piece in run)]
-    return max(ranges, key=lambda each: each.tokens, default=None)
+    new = [run for run in runs if not all(piece.sums_up for piece in run)]
+    return Range(max(new, key=shown)) if new else None
 
 
 def _units(pieces: Sequence[Piece], start: int, end: int) -> list[tuple[int, int]]:
     """What can only be covered together, between two places."""
     return [(first, after) for first, after in pairwise(cuts(pieces)) if start <= first and after <= end]
-
-
-def _range(pieces: Sequence[Piece], tokens: Tokens) -> Range:
-    return Range(pieces, sum(tokens.of(piece.message) for piece in pieces))
