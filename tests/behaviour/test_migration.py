@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import apsw
 import pytest
 
 import memwell
 from memwell.config import Settings
-from memwell.store.sqlite import connect
 from memwell.testing import promise
+
+connect = import_module("memwell.store.sqlite.connect")  # the package has a function of that name
 
 
 @pytest.fixture
