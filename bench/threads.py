@@ -134,7 +134,7 @@ Side = Ours | Peer
 
 @dataclass(frozen=True)
 class Lane:
-    """One competitor: what it does in a round, how often, and what is made ready before, which is not measured."""
+    """One competitor: what it does, and what is made ready before a round, which is not measured."""
 
     label: str
     call: Callable[[int], Awaitable[object]]
@@ -250,8 +250,8 @@ def _label(name: str, count: int) -> str:
     return f"{name}, {count:,} messages"
 
 
-def measure(folder: Path, scale: Scale) -> Report:
-    """Everything: the durable pair, then the fast one."""
+def measure(folder: Path, scale: Scale, one_thread: bool = False) -> Report:
+    """Everything: the durable pair, then the fast one. The session works in the threads that the loop gives it."""
     report = Report(setting(file_system(folder)))
     if find_spec("agents") is None:
         report.notes.append("openai-agents is not installed here and was left out (pip install 'memwell[bench]')")
@@ -259,7 +259,9 @@ def measure(folder: Path, scale: Scale) -> Report:
         report.setting["openai-agents"] = version("openai-agents")
     with asyncio.Runner() as runner:
         loop = runner.get_loop()
-        loop.set_default_executor(ThreadPoolExecutor(1))  # more would only open more connections for the session
+        if one_thread:
+            loop.set_default_executor(ThreadPoolExecutor(1))
+            report.notes.append("SQLiteSession had one thread, and so one connection, which is the best case for it")
         for durable in (True, False):
             run = Run(loop, folder, scale, durable)
             try:
@@ -278,12 +280,13 @@ def main() -> int:
     """Measure; 1 if a promise is broken."""
     parser = argparse.ArgumentParser("python -m bench.threads", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="tiny sizes: proves that it runs, and judges nothing")
+    parser.add_argument("--one-thread", action="store_true", help="SQLiteSession gets one thread, no pool")
     parser.add_argument("--dir", default=str(Path(__file__).parent / "out"), help="a folder on the disk to measure")
     parser.add_argument("--json", metavar="FILE", help="also write everything as JSON")
     parser.add_argument("--docs", metavar="FILE", type=Path, help="the page whose table is to be replaced")
     wanted = parser.parse_args()
     with fresh_folder(Path(wanted.dir)) as folder:
-        report = measure(Path(folder), QUICK if wanted.quick else Scale())
+        report = measure(Path(folder), QUICK if wanted.quick else Scale(), wanted.one_thread)
     shown = table.render(report)
     print(shown)
     if wanted.json:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import memwell
-from memwell import aio, memory, ops, recall, recall_async
+from memwell import aio, memory, ops, recall, recall_async, threads, threads_async
 from memwell.agent.checkpoint import Saved
 from memwell.agent.process import Context, Process
 from memwell.config import Settings
@@ -24,16 +24,22 @@ from memwell.types import (
     Damage,
     Entry,
     Event,
+    Found,
     Health,
     Hit,
     Hits,
     Line,
     Loaded,
+    Message,
+    MessageHit,
+    Overlay,
     Packed,
     Provenance,
     Receipt,
     Record,
     Stats,
+    ThreadInfo,
+    ToolCall,
 )
 
 from .pages import (
@@ -112,7 +118,7 @@ def every_op() -> Iterator[type[Op[Any]]]:
     while kinds:
         kind = kinds.pop()
         kinds += kind.__subclasses__()
-        if kind not in (ops.Listing, ops.OfRecord):
+        if kind not in (ops.Listing, ops.OfRecord, ops.OfThread):
             yield kind
 
 
@@ -168,6 +174,7 @@ def methods(kind: type) -> list[str]:
 CALLED = [
     *((memwell, call) for call in (signature(memwell.open), signature(memwell.open_async))),
     *((kind, call) for kind in (memory.Store, memory.Memory, memory.Batch, recall.Records) for call in methods(kind)),
+    *((kind, call) for kind in (threads.Threads, threads.Thread) for call in methods(kind)),
     *((memwell.Kernel, call) for call in methods(memwell.Kernel)),
     (Process, "wait(timeout=None)"),
 ]
@@ -183,11 +190,16 @@ def test_both_faces_are_called_alike() -> None:
     for plain in (memory.Store, memory.Memory, memory.Batch):
         assert methods(plain) == methods(getattr(aio, f"Async{plain.__name__}"))
     assert methods(recall.Records) == methods(recall_async.AsyncRecords)
+    for thread in (threads.Threads, threads.Thread):
+        assert methods(thread) == methods(getattr(threads_async, f"Async{thread.__name__}"))
 
 
 @pytest.mark.parametrize(
     "kind",
-    [Entry, Event, Stats, Health, Damage, Loaded, Line, Saved, Record, Provenance, Hit, Hits, Packed, Receipt],
+    [
+        *(Entry, Event, Stats, Health, Damage, Loaded, Line, Saved, Record, Provenance, Hit, Hits, Packed, Receipt),
+        *(ThreadInfo, Message, ToolCall, Found, MessageHit, Overlay, ops.NewMessage),
+    ],
     ids=lambda kind: kind.__name__,
 )
 def test_every_field_of_an_answer_is_in_the_reference(kind: Any) -> None:

@@ -19,6 +19,7 @@ from click.testing import CliRunner
 
 import memwell
 from memwell.cli import cli
+from memwell.types import ToolCall
 
 SCRIPT = str(Path(sys.executable).with_name("memwell"))
 LIMIT_S = 60
@@ -131,6 +132,21 @@ def filled(store: str) -> str:
         mem.set("session-token", "abc123")
         mem.set("cache.a", [1])
         opened.shared().set("motd", "hi")
+    return store
+
+
+@pytest.fixture
+def spoken(store: str) -> str:
+    """A store with a thread: a question, two calls of a tool at once, their results, and an answer; all by ann."""
+    calls = [ToolCall("call_a", "calendar", '{"of": "ann"}'), ToolCall("call_b", "calendar", {"of": "ben"})]
+    with memwell.open(store, by="ann", trust="human") as opened:
+        thread = opened.scope(agent="support").threads.create("Release planning", id="01a1e32b9e42dbe3187ed1405777")
+        thread.append("system", "Be brief.")
+        thread.append("user", "When do we ship the release?", name="ann")
+        thread.append("assistant", "Let me look.", tool_calls=calls)
+        thread.append("tool", "free on Thursday", tool_call_id="call_a")
+        thread.append("tool", "free on Thursday and Friday", tool_call_id="call_b")
+        thread.append("assistant", "On Thursday, when both are free.")
     return store
 
 

@@ -34,6 +34,8 @@ def test_the_tour(script: Run, scratch: Path, store: str) -> None:
         "('Deployments happen on Thursdays', 'superseded')",
         "(0, 'ann')",
         "<memory note=",
+        "(3, 'user', 'And who writes the notes?')",
+        "(['2 messages: ship on Thursday', 'And who writes the notes?'], 3)",
     ):
         assert shown in ran.out
     assert "Try next:" in ran.out
@@ -45,7 +47,7 @@ def test_as_json_and_kept(script: Run) -> None:
     told = script("demo", "--json", "--keep").json
     results = [step["result"] for step in told["steps"]]
 
-    assert len(results) == 14
+    assert len(results) == 16
     assert results[:3] == [{"dark": True}, ["'leader' is at version 1, not absent", "ann"], ["abc123", "gone"]]
     assert results[7] == 200
     assert results[9] == "Deployments happen on Tuesdays, once the tests are green"

@@ -92,10 +92,11 @@ def test_the_table_of_commands_says_what_their_help_says() -> None:
 
 @pytest.mark.parametrize("path", LEAVES)
 def test_every_example_works(
-    run: Run, filled: str, remembered: str, path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, filled: str, remembered: str, spoken: str, path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     run("export", "memory.ndjson")
+    run("thread", "export", "agent:support", "Release planning", "talk.jsonl")
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "tea.md").write_text("Tea is at four.")
     command = LEAVES[path]

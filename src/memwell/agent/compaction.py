@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from memwell.agent.tokens import Tokens
 from memwell.engine.overlays import summary
@@ -19,9 +19,7 @@ _LEADING = ("system", "developer")
 class Piece:
     """What is shown in one place of a thread: a message, or a summary with the originals that are below it."""
 
-    def __init__(
-        self, message: Message, tokens: int, below: Sequence[Message], overlay: Overlay | None = None
-    ) -> None:
+    def __init__(self, message: Message, tokens: int, below: Sequence[Message], overlay: Overlay | None = None) -> None:
         self.message, self.tokens, self.below, self.overlay = message, tokens, below, overlay
         self.first, self.last = (overlay.first, overlay.last) if overlay else (message.seq, message.seq)
 
@@ -69,7 +67,8 @@ def laid_out(originals: Sequence[Message], overlays: Iterable[Overlay], tokens: 
     tops = list({overlay.first: overlay for overlay in overlays}.values())
     tops = [one for one in tops if not any(_inside(one, other) for other in tops)]
     numbers = [message.seq for message in originals]
-    pieces, covered = [], set()
+    pieces: list[Piece] = []
+    covered: set[int] = set()
     for top in tops:
         below = originals[bisect_left(numbers, top.first) : bisect_right(numbers, top.last)]
         covered.update(message.seq for message in below)
@@ -101,8 +100,8 @@ def cuts(pieces: Sequence[Piece]) -> list[int]:
     asked: dict[str, int] = {}
     for at, piece in enumerate(pieces):
         if piece.overlay is None:
-            for id in results(piece.message):
-                reach[asked.get(id, at)] = at
+            for call in results(piece.message):
+                reach[asked.get(call, at)] = at
             asked |= dict.fromkeys(calls(piece.message), at)
     safe, furthest = [], -1
     for at, end in enumerate(reach):
@@ -165,27 +164,25 @@ def limited(pieces: Sequence[Piece], most: int, tokens: Tokens) -> list[Range]:
 
 def _spared(pieces: Sequence[Piece], excess: int, tokens: Tokens, *, summaries: bool) -> tuple[list[Range], int]:
     """Ranges from the oldest on until enough is spared, and how many tokens that is."""
-    spans: list[tuple[int, int]] = []
-    spared: list[int] = []
+    shown_before = [0, *accumulate(piece.tokens for piece in pieces)]
+    below_before = [0, *accumulate(len(piece.below) for piece in pieces)]
+    spared: dict[tuple[int, int], int] = {}
     for first, end in _units(pieces, start_of(pieces), last_turn(pieces)):
-        if sum(spared) >= excess:
+        if sum(spared.values()) >= excess:
             break
         if all(_may_go(piece, summaries) for piece in pieces[first:end]):
-            joins = bool(spans) and spans[-1][1] == first
-            span = (spans.pop()[0] if joins else first), end
-            spans.append(span)
-            spared[len(spans) - 1 :] = [max(0, worth(pieces[slice(*span)], tokens))]
-    worthwhile = [span for span, number in zip(spans, spared, strict=True) if number]
-    return [Range(pieces[slice(*span)]) for span in worthwhile], sum(spared)
+            start = first
+            if spared and (last := next(reversed(spared)))[1] == first:
+                start = last[0]
+                del spared[last]
+            text = left_out(below_before[end] - below_before[start])
+            spared[start, end] = max(0, shown_before[end] - shown_before[start] - tokens.of_text(text))
+    ranges = [Range(pieces[start:end]) for (start, end), number in spared.items() if number]
+    return ranges, sum(spared.values())
 
 
 def _may_go(piece: Piece, summaries: bool) -> bool:
     return (summaries and piece.whole) if piece.sums_up else piece.coverable
-
-
-def worth(pieces: Sequence[Piece], tokens: Tokens) -> int:
-    """How many tokens fewer are shown once these are left out."""
-    return shown(pieces) - tokens.of_text(left_out(sum(len(piece.below) for piece in pieces)))
 
 
 def summed_up(pieces: Sequence[Piece], most: int, keep: int) -> Range | None:
@@ -196,7 +193,9 @@ def summed_up(pieces: Sequence[Piece], most: int, keep: int) -> Range | None:
     if shown(pieces) <= most:
         return None
     runs: list[list[Piece]] = [[]]
-    for first, end in _units(pieces, start_of(pieces), min(len(pieces) - keep, last_turn(pieces))):
+    start, stop = start_of(pieces), min(len(pieces) - keep, last_turn(pieces))
+    turns = [at for at in cuts(pieces)[:-1] if start < at <= stop and pieces[at].message.role == "user"]
+    for first, end in _units(pieces, start, max(turns, default=stop)):  # what is kept begins with a user's turn
         if all(piece.coverable for piece in pieces[first:end]):
             runs[-1] += pieces[first:end]
         else:

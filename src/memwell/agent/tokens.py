@@ -21,9 +21,10 @@ class Tokens:
     """
 
     def __init__(self, count: Count = estimate) -> None:
-        if not callable(count):
+        given: object = count
+        if not callable(given):
             hint = "give a function from text to a number, or leave it out for the estimate"
-            raise Invalid(f"count is {type(count).__name__}, which can't be called", hint=hint)
+            raise Invalid(f"count is {type(given).__name__}, which can't be called", hint=hint)
         self._count = count
 
     def of(self, message: Message) -> int:

@@ -18,6 +18,7 @@ SECTIONS = {
         "memory": ("memory:memory", "Read, write and watch the memory of one agent."),
         "facts": ("facts:facts", "Inspect and change the facts of any scope."),
         "record": ("record:record", "Remember, search and trace records of any scope."),
+        "thread": ("thread:thread", "Keep, read, search and compact conversations of any scope."),
         "context": ("context:context", "Print what fits QUERY as a block for a prompt."),
         "approvals": ("approvals:approvals", "Review the records that wait for approval."),
     },

@@ -11,7 +11,7 @@ from shlex import quote
 from memwell.cli import show
 from memwell.errors import Invalid, NotFound
 from memwell.memory import Memory
-from memwell.types import Event, Hit, Record
+from memwell.types import Event, Hit, Record, ThreadInfo
 
 SHORTEST = 8  # characters of an id that may name it
 SHOWN = 16  # characters of an id in a table: twelve of time, four of chance
@@ -39,20 +39,25 @@ def resolved(memory: Memory, text: str) -> str:
         if len(text) >= SHORTEST
         else []
     )
+    return only(text, [record.id for record in found], "record", memory.name)
+
+
+def only(text: str, found: Sequence[str], noun: str, scope: str, does: str = "begins more than one id") -> str:
+    """The one id that a text names; else the reason why there is none, or not one alone."""
     if not found:
         short = "" if len(text) >= SHORTEST else f"; of an id, give {SHORTEST} characters or more"
-        look = f"'memwell record list {quote(memory.name)}' shows what it has{short}"
-        raise NotFound(f"{memory.name} has no record {text!r}", hint=look)
+        look = f"'memwell {noun} list {quote(scope)}' shows what it has{short}"
+        raise NotFound(f"{scope} has no {noun} {text!r}", hint=look)
     if len(found) > 1:
-        named = ", ".join(record.id for record in found[:AMBIGUOUS_SHOWN])
+        named = ", ".join(found[:AMBIGUOUS_SHOWN])
         more = ", …" if len(found) > AMBIGUOUS_SHOWN else ""
-        raise Invalid(f"{text!r} begins more than one id", hint=f"give more of it: {named}{more}")
-    return found[0].id
+        raise Invalid(f"{text!r} {does}", hint=f"give more of it: {named}{more}")
+    return found[0]
 
 
-def short_ids(records: Sequence[Record]) -> dict[str, str]:
+def short_ids(things: Sequence[Record | ThreadInfo]) -> dict[str, str]:
     """For each id as much as tells it from the others; one that a person chose is not cut."""
-    ids = {record.id for record in records}
+    ids = {thing.id for thing in things}
     made, length = {key for key in ids if _MADE.fullmatch(key)}, SHOWN
     while len({key[:length] for key in made}) < len(made):
         length += 1

@@ -18,6 +18,7 @@ import click
 import msgspec
 
 import memwell
+from memwell.agent.summarizer import Summarizer
 from memwell.cli import show
 from memwell.cli.options import Command, chosen
 
@@ -27,6 +28,7 @@ memwell memory read my-agent config
 memwell memory watch my-agent          # then write from another terminal
 memwell record add agent:my-agent "Prefers short reviews" --kind profile
 memwell record search agent:my-agent "how to review"
+memwell thread new agent:my-agent "Release planning"
 memwell doctor                         # where your memory is, and how it is
 memwell --help"""
 
@@ -133,6 +135,23 @@ def packs(mem: Any) -> Any:
     return packed.tokens, packed.text.splitlines()
 
 
+def talks(mem: Any) -> Any:
+    """A conversation is a thread: messages in order, the newest at hand."""
+    thread = mem.threads.create("release", id="release")
+    thread.append("user", "When do we ship, and who has to be told about it?")
+    thread.append("assistant", "On Thursday; Ann tells the customers.")
+    thread.append("user", "And who writes the notes?")
+    return [(said.seq, said.role, said.content) for said in thread.messages(limit=1)]
+
+
+def compacts(mem: Any) -> Any:
+    """When it gets long, a summary stands for what is old, which stays below it."""
+    model = "We ship on Thursday; Ann tells the customers.".format  # stands for one
+    Summarizer(model, max_tokens=30, keep=1).process(mem, "release")
+    thread = mem.threads.get("release")
+    return [said.content for said in thread.messages()], thread.count()
+
+
 def counts(store: Any) -> Any:
     """What the store holds now."""
     return store.stats()
@@ -164,6 +183,8 @@ def _tour(path: str) -> Iterator[Step]:
             yield _step(act, act(mem))
         yield _step(waits, waits(mem, store.scope(agent="demo", by="ann")))
         yield _step(packs, packs(mem))
+        for act in (talks, compacts):
+            yield _step(act, act(mem))
         yield _step(counts, counts(store))
 
 

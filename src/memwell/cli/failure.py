@@ -11,7 +11,7 @@ import click
 
 from memwell.cli.show import sentence, style, to_text
 from memwell.errors import Conflict, MemwellError
-from memwell.types import Record
+from memwell.types import Entry, Overlay, ThreadInfo
 
 INTERRUPTED = 130
 
@@ -65,9 +65,16 @@ def _give_up_stdout() -> None:
 def _lines(told: dict[str, Any], error: BaseException) -> list[str]:
     lines = [f"{style('error:', fg='red', bold=True)} {sentence(told['message'])}"]
     if isinstance(error, Conflict) and error.current is not None:
-        now = error.current
-        held = now.content if isinstance(now, Record) else now.value
-        lines.append(f"{style('now:', bold=True)} version {now.version}, {to_text(held)}")
+        lines.append(f"{style('now:', bold=True)} {_now(error.current)}")
     if told["hint"]:
         lines.append(f"{style('hint:', fg='cyan')} {sentence(told['hint'])}")
     return lines
+
+
+def _now(current: Any) -> str:
+    """What is there in the place of what was expected."""
+    if isinstance(current, Overlay):
+        return to_text(current.content)
+    if isinstance(current, ThreadInfo):
+        return f"version {current.version}, {to_text(current.title)}"
+    return f"version {current.version}, {to_text(current.value if isinstance(current, Entry) else current.content)}"

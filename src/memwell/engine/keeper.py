@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 
 from memwell import clock
 from memwell.config import Settings
+from memwell.engine.background import Background
 from memwell.errors import MemwellError
-from memwell.forks import begins_anew
 from memwell.store import Backend
 
 
@@ -17,45 +16,16 @@ class Keeper:
 
     def __init__(self, backend: Backend, settings: Settings, sweep: Callable[[], int]) -> None:
         self._backend, self._settings, self._sweep = backend, settings, sweep
-        self._stopped = False
-        self.begin_process()
-        backend.poke = self.poke
-        begins_anew(self)
-
-    def begin_process(self) -> None:
-        """No thread survives a fork; the child starts its own when it needs one."""
-        self._thread: threading.Thread | None = None
-        self._wake = threading.Event()
-        self._lock = threading.Lock()
-
-    def poke(self) -> None:
-        """There is upkeep to do now."""
-        self._wake.set()
-        self.start()
-
-    def start(self) -> None:
-        """Make sure that the thread runs."""
-        if self._thread is None:
-            with self._lock:
-                if self._thread is None and not self._stopped:
-                    self._thread = threading.Thread(target=self._run, name="memwell-keeper", daemon=True)
-                    self._thread.start()
-
-    def stop(self) -> None:
-        """End the thread after its current step."""
-        with self._lock:
-            self._stopped = True
-        self._wake.set()
-        if self._thread is not None:
-            self._thread.join()
+        self._background = Background("memwell-keeper", self._run)
+        self.start, self.stop = self._background.start, self._background.stop
+        backend.poke = self._background.wake
 
     def _run(self) -> None:
         next_sweep = clock.monotonic() + self._settings.sweep_seconds
         while True:
-            poked = self._wake.wait(max(0.0, next_sweep - clock.monotonic()))
-            if self._stopped:
+            poked = self._background.wait(max(0.0, next_sweep - clock.monotonic()))
+            if self._background.stopped:
                 return
-            self._wake.clear()
             try:
                 if poked:
                     self._backend.tend()

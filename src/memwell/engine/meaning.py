@@ -9,6 +9,7 @@ from typing import Any
 from memwell import clock
 from memwell.config import Settings
 from memwell.embed import Cached, Embedder, Vector
+from memwell.engine.background import Background
 from memwell.engine.body import SHAPE, embedded_text, text_hash, unseal
 from memwell.engine.vectors import Vectors, numpy
 from memwell.errors import Invalid, MemwellError
@@ -26,16 +27,14 @@ class Meaning:
     def __init__(self, backend: Backend, settings: Settings, embedder: Embedder) -> None:
         self.embedder, self._backend, self._settings = Cached(embedder), backend, settings
         self._unfit: set[tuple[str, str, bytes]] = set()  # what the embedder refuses: it must not hold up the rest
-        self._stopped = False
+        self._background = Background("memwell-embedder", self._run)
+        self.start, self.stop = self._background.wake, self._background.stop
         self.begin_process()
         begins_anew(self)
 
     def begin_process(self) -> None:
-        """No thread survives a fork; the child starts its own when it needs one."""
+        """A child loads its own vectors."""
         self.vectors = Vectors(self._settings.vector_bytes)
-        self._thread: threading.Thread | None = None
-        self._wake = threading.Event()
-        self._lock = threading.Lock()
         self._embedding = threading.Lock()
 
     @property
@@ -47,36 +46,16 @@ class Meaning:
         """The vector of a question."""
         return numpy().asarray(self.embedder.embed_query(text), dtype="float32")
 
-    def start(self) -> None:
-        """There may be something to embed: see to it soon, in the background."""
-        self._wake.set()
-        if self._thread is None:
-            with self._lock:
-                if self._thread is None and not self._stopped:
-                    self._thread = threading.Thread(target=self._run, name="memwell-embedder", daemon=True)
-                    self._thread.start()
-
-    def stop(self) -> None:
-        """End the thread after its current batch."""
-        with self._lock:
-            self._stopped = True
-        self._wake.set()
-        if self._thread is not None:
-            self._thread.join()
-
     def _run(self) -> None:
         pause: float | None = None
-        while True:
-            self._wake.wait(pause)
-            self._wake.clear()
+        while not self._background.stopped:
+            self._background.wait(pause)
             try:
-                while not self._stopped and self.embed_some():
+                while not self._background.stopped and self.embed_some():
                     pass
                 pause = None
             except MemwellError:
                 pause = RETRY_S  # an embedder that is away: search goes on by words, and says so
-            if self._stopped:
-                return
 
     def embed_all(self, progress: Callable[[int, int], None] | None = None) -> int:
         """Make every vector that is missing; how many."""

@@ -12,7 +12,7 @@ from memwell import clock, codec, ops
 from memwell.engine.context import Context
 from memwell.engine.drafts import TITLE_MOST, check_label
 from memwell.engine.rules import check_key, check_number
-from memwell.errors import Conflict, Corrupt, Invalid, NotFound
+from memwell.errors import Conflict, Corrupt, Invalid, NotFound, Unsupported
 from memwell.ids import new_id
 from memwell.pattern import after_prefix
 from memwell.store import Cell, Drop, Put, Read, ReadJob, Span, Write, WriteJob
@@ -48,8 +48,15 @@ def within(thread: str, after: int | None = None, before: int | None = None) -> 
     return Span(f"{thread}/", end, None if after is None else message_key(thread, after))
 
 
+def check_kept(context: Context) -> None:
+    """Threads need more of a backend than facts do."""
+    if context.backend.traits.facts_only:
+        raise Unsupported("this backend keeps facts only", hint="use sqlite or jsonl for records and threads")
+
+
 def check_thread(thread: object, context: Context) -> str:
     """The id of a thread: a key without a slash, which stands between it and the number of a message."""
+    check_kept(context)
     name = check_key(thread, context.settings)
     if "/" in name or len(name) > context.settings.max_key_chars - DIGITS - 1:
         raise Invalid(f"{name!r} is not the id of a thread", hint="leave out / and keep it short, or leave id out")
@@ -109,6 +116,7 @@ def put(view: Write, scope: str, thread: str, body: Body, context: Context, op: 
 
 
 def create(op: ops.CreateThread, context: Context) -> WriteJob[ThreadInfo]:
+    check_kept(context)
     thread = new_id() if op.id is None else check_thread(op.id, context)
     body = _changed(Body(), {"title": op.title, "metadata": op.metadata or {}}, context)
 
@@ -140,6 +148,7 @@ def _changed(body: Body, changes: dict[str, Any], context: Context) -> Body:
 
 
 def listing(op: ops.ListThreads, context: Context) -> ReadJob[list[ThreadInfo]]:
+    check_kept(context)
     check_number(op.limit, "limit", 1)
     if op.cursor is not None:
         check_thread(op.cursor, context)

@@ -35,6 +35,10 @@ _PARTS = (
     "standing",
     "origins",
     "searching",
+    "threads",
+    "messages",
+    "covering",
+    "overhearing",
 )
 _NAMES = [f"memwell.testing.{part}" for part in _PARTS]
 pytest.register_assert_rewrite(*(name for name in _NAMES if name not in sys.modules))
@@ -43,18 +47,22 @@ from memwell.config import settings_from  # noqa: E402
 from memwell.store import Backend  # noqa: E402
 from memwell.testing.cells import CellTests  # noqa: E402
 from memwell.testing.clocks import FrozenClock, frozen_clock  # noqa: E402
+from memwell.testing.covering import CoverTests  # noqa: E402
 from memwell.testing.driver import Driver  # noqa: E402
 from memwell.testing.expiry import ExpiryTests  # noqa: E402
 from memwell.testing.faces import FACES, backend_of, opened  # noqa: E402
 from memwell.testing.facts import FactTests  # noqa: E402
 from memwell.testing.failing import FailingTests  # noqa: E402
+from memwell.testing.messages import MessageTests  # noqa: E402
 from memwell.testing.origins import OriginTests  # noqa: E402
+from memwell.testing.overhearing import OverhearTests  # noqa: E402
 from memwell.testing.past import PastTests  # noqa: E402
 from memwell.testing.records import RecordTests  # noqa: E402
 from memwell.testing.scopes import ScopeTests  # noqa: E402
 from memwell.testing.searching import SearchTests  # noqa: E402
 from memwell.testing.standing import StandingTests  # noqa: E402
 from memwell.testing.stored import StoredTests  # noqa: E402
+from memwell.testing.threads import ThreadTests  # noqa: E402
 from memwell.testing.transactions import TransactionTests  # noqa: E402
 from memwell.testing.upkeep import UpkeepTests  # noqa: E402
 from memwell.testing.values import ValueTests  # noqa: E402
@@ -75,7 +83,11 @@ class RecordedTests(RecordTests, StandingTests, OriginTests, SearchTests):
     """What people ask of records, in both faces; a backend that keeps facts only refuses them."""
 
 
-class BackendTests(StoreTests, FaceTests, RecordedTests):
+class ThreadedTests(ThreadTests, MessageTests, CoverTests, OverhearTests):
+    """What people ask of threads, in both faces; a backend that keeps facts only refuses them."""
+
+
+class BackendTests(StoreTests, FaceTests, RecordedTests, ThreadedTests):
     """Every promise that depends on where the data is kept."""
 
     @pytest.fixture
@@ -124,7 +136,7 @@ class BackendTests(StoreTests, FaceTests, RecordedTests):
 
     @pytest.fixture
     def library(self, store: Any) -> Any:
-        """The store, where it can keep records."""
+        """The store, where it can keep records and threads."""
         if self.facts_only:
             pytest.skip("this backend keeps facts only")
         return store
@@ -133,3 +145,13 @@ class BackendTests(StoreTests, FaceTests, RecordedTests):
     def records(self, library: Any) -> Any:
         """The records of one agent in it."""
         return library.scope(agent="a").records
+
+    @pytest.fixture
+    def threads(self, library: Any) -> Any:
+        """The threads of one agent in it."""
+        return library.scope(agent="a").threads
+
+    @pytest.fixture
+    def thread(self, threads: Any) -> Any:
+        """An empty one of them."""
+        return threads.create(id="t")

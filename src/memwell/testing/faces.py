@@ -21,10 +21,11 @@ from memwell.memory import Store
 from memwell.opening import engine_for
 from memwell.recall_async import AsyncRecords
 from memwell.store import Backend
+from memwell.threads_async import AsyncThread, AsyncThreads
 
 FACES = ("sync", "async")
 PATIENCE_S = 60.0  # a call that takes longer hangs: better a failure than a test that never ends
-_HANDLES = (AsyncStore, AsyncMemory, AsyncBatch, AsyncWatch, AsyncRecords)
+_HANDLES = (AsyncStore, AsyncMemory, AsyncBatch, AsyncWatch, AsyncRecords, AsyncThreads, AsyncThread)
 
 
 @contextmanager

@@ -25,7 +25,8 @@ def place_of(message: Message) -> str:
 
 def summed_up(message: Message) -> str:
     """What a summary says to a model, which must not take it for a message."""
-    return f"Summary of earlier messages: {message.content}"
+    left_out = message.metadata.get("kind") == "limit"  # it sums nothing up, and says so itself
+    return str(message.content) if left_out else f"Summary of earlier messages: {message.content}"
 
 
 def objects(value: object, place: str, what: str = "messages") -> list[Fields]:

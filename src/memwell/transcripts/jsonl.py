@@ -50,7 +50,7 @@ def _line(message: Message) -> Fields:
         covers=message.covers,
         parsed=[call.id for call in message.tool_calls if not isinstance(call.arguments, str)],
     )
-    return {**write_message(message, lambda part, *_: part), OURS: ours}
+    return {**write_message(message, exact=True), OURS: ours}
 
 
 def from_jsonl(lines: Iterable[str | bytes]) -> list[NewMessage]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 from memwell.codec import to_json
 from memwell.ops import NewMessage
@@ -36,7 +35,6 @@ _WRITTEN_THEIR_WAY: dict[str, Callable[[Fields, str], Fields]] = {
     "image": media.to_image_url,
     "document": media.to_file,
 }
-OnPart = Callable[[Fields, str, str], Fields]
 
 
 def from_openai(messages: Sequence[Fields]) -> list[NewMessage]:
@@ -107,11 +105,11 @@ def _read_calls(message: Fields, role: str, place: str) -> tuple[list[ToolCall],
 
 def to_openai(messages: Iterable[Message]) -> list[Fields]:
     """What a request may have as its `messages`; a summary is a message of the system."""
-    return [write_message(message, _write_part) for message in paired(messages)]
+    return [write_message(message) for message in paired(messages)]
 
 
-def write_message(message: Message, on_part: OnPart) -> Fields:
-    """One message, whose parts become what the format has."""
+def write_message(message: Message, exact: bool = False) -> Fields:
+    """One message. Parts become what the format has, and missing arguments an empty object, unless it is `exact`."""
     if message.role == SUMMARY:
         return {"role": "system", "content": summed_up(message)}
     own, place = Kept(message, FORM), place_of(message)
@@ -119,30 +117,29 @@ def write_message(message: Message, on_part: OnPart) -> Fields:
     made: Fields = {name: value for name, value in rest.items() if name not in _OWN}
     made |= {"role": message.role, "content": message.content}
     if isinstance(message.content, list):
-        made["content"] = [on_part(part, message.role, f"{place}, part {n}") for n, part in enumerate(message.content)]
-        if not made["content"] and message.tool_calls:
-            made["content"] = None
+        numbered = enumerate(message.content)
+        made["content"] = [
+            part if exact else _write_part(part, message.role, f"{place}, part {n}") for n, part in numbered
+        ]
     elif message.content == "" and "content" in rest:
         made["content"] = None
     if message.name is not None:
         made["name"] = message.name
     if message.tool_calls:
-        made["tool_calls"] = [_write_call(call, own.call(call.id)) for call in message.tool_calls]
+        made["tool_calls"] = [_write_call(call, own.call(call.id), exact) for call in message.tool_calls]
     if message.tool_call_id is not None:
         made["tool_call_id"] = message.tool_call_id
     return made
 
 
-def _write_call(call: ToolCall, rest: Fields) -> Fields:
+def _write_call(call: ToolCall, rest: Fields, exact: bool) -> Fields:
     kind, field = ("custom", "input") if rest.get("type") == "custom" else ("function", "arguments")
     inner = rest.get(kind)
-    said = {**(inner if isinstance(inner, dict) else {}), "name": call.name, field: as_text(call.arguments)}
+    given = call.arguments if isinstance(call.arguments, str) else to_json(call.arguments).decode()
+    if kind == "function" and not given and not exact:
+        given = "{}"
+    said = {**(inner if isinstance(inner, dict) else {}), "name": call.name, field: given}
     return {**rest, "id": call.id, "type": kind, kind: said}
-
-
-def as_text(arguments: Any) -> str:
-    """Arguments as JSON text, which is how models give them here."""
-    return arguments if isinstance(arguments, str) else to_json(arguments).decode()
 
 
 def _write_part(part: Fields, role: str, place: str) -> Fields:
