@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -11,16 +10,15 @@ from typing import Any
 import pytest
 
 import memwell
-from behaviour.test_embed_http import serving
 from memwell.agent.chat import transcript
 from memwell.agent.colours import given
 from memwell.agent.compaction import cuts, laid_out, summed_up
-from memwell.agent.processors import TokenLimiter
-from memwell.agent.summarizer import Summarizer
+from memwell.agent.processors import Summarizer, TokenLimiter
 from memwell.errors import Invalid, NotFound
 from memwell.testing import promise
 from memwell.types import Message
 
+from .chats import serving
 from .talks import KINDS, TOKENS, assert_unbroken, conversation, opened, raw, scripted, shown, size, turn
 
 
@@ -253,52 +251,50 @@ def test_an_async_model_serves_plain_code(tmp_path: Path) -> None:
         assert str(thread.messages()[1].content).startswith("Summary of")
 
 
-@promise("compact:model")
-def test_a_model_is_asked_over_http(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-1")
+SAID = {"choices": [{"message": {"role": "assistant", "content": "All is warm."}}]}
+
+
+@pytest.fixture
+def key(monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     monkeypatch.setenv("no_proxy", "127.0.0.1")
-    said = {"choices": [{"message": {"role": "assistant", "content": "All is warm."}}]}
-    with serving(lambda _: (200, said)) as server, memwell.open(":memory:") as store:
-        server.RequestHandlerClass = _chat(server.RequestHandlerClass)
-        mem = store.scope(agent="a")
-        thread = asyncio.run(conversation(mem, 10))
-        old = thread.messages(limit=None)[1:-6]
-        Summarizer(f"openai:m@{server.url}", max_tokens=100, keep=0).process(mem, thread.id)
-        assert thread.messages()[1].content == "All is warm."
+    return "sk-secret"
+
+
+@promise("compact:model")
+async def test_a_model_is_asked_over_http(mem: Any, key: str) -> None:
+    thread = await conversation(mem, 10)
+    old = (await raw(thread))[1:-6]
+    with serving((200, SAID)) as server:
+        await given(Summarizer(f"openai:m@{server.url}", max_tokens=100, keep=0).process(mem, thread.id))
+    assert (await shown(thread))[1].content == "All is warm."
     ((path, headers, body),) = server.seen
-    assert (path, headers["Authorization"], body["model"]) == ("/v1/chat/completions", "Bearer sk-1", "m")
+    assert (path, headers["Authorization"], body["model"]) == ("/v1/chat/completions", f"Bearer {key}", "m")
     assert body["messages"][1] == {"role": "user", "content": transcript(old)}
     assert len(transcript(old).splitlines()) == len(old)
 
 
-def _chat(handler: Any) -> Any:
-    """The server of the embedder's tests looks for `input`, which a chat has not."""
-
-    class Chatting(handler):  # type: ignore[misc]
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            self.server.seen.append((self.path, dict(self.headers), body))
-            status, content = self.server.answers[0](body)
-            data = json.dumps(content).encode()
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-    return Chatting
-
-
 @promise("compact:model")
-@pytest.mark.parametrize("content", [{"choices": []}, {"other": 1}, {"choices": [{"message": {"content": None}}]}])
-def test_a_server_that_says_nothing_of_use_is_reported(content: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
-    with serving(lambda _: (200, content)) as server, memwell.open(":memory:") as store:
-        server.RequestHandlerClass = _chat(server.RequestHandlerClass)
+@pytest.mark.parametrize(
+    ("answers", "covered", "asked"),
+    [
+        ([(503, {}), (429, {}), (200, SAID)], 1, 3),
+        ([(503, {})] * 4, 0, 4),
+        ([(401, {"error": {"message": "bad key sk-secret"}})], 0, 1),
+        ([(200, {"choices": []})], 0, 1),
+        ([(200, {"other": 1})], 0, 1),
+        ([(200, {"choices": [{"message": {"content": None}}]})], 0, 1),
+    ],
+)
+def test_a_server_that_fails_is_asked_again_or_reported(answers: Any, covered: int, asked: int, key: str) -> None:
+    with serving(*answers) as server, memwell.open(":memory:") as store:
         mem = store.scope(agent="a")
         thread = asyncio.run(conversation(mem, 10))
         report = Summarizer(f"openai:m@{server.url}", max_tokens=100).process(mem, thread.id)
-        assert report.threads[0].skipped
-        assert thread.overlays() == []
+        assert len(thread.overlays()) == len(report.threads[0].covered) == covered
+    assert len(server.seen) == asked
+    assert report.threads[0].skipped
+    assert key not in report.threads[0].skipped
 
 
 @pytest.mark.parametrize("arguments", [{"max_tokens": 0}, {"keep": -1}, {"max_tokens": None}, {"keep": None}])

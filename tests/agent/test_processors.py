@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 import memwell
 from memwell.agent.colours import given
-from memwell.agent.processors import Pipeline, TokenLimiter, TtlCollector
-from memwell.agent.summarizer import Summarizer
+from memwell.agent.processors import Pipeline, Summarizer, TokenLimiter, TtlCollector
 from memwell.agent.tokens import Tokens, text_of
 from memwell.agent.upkeep import Report
 from memwell.engine.spoken import fingerprint
@@ -123,6 +122,26 @@ async def test_a_summary_made_by_others_is_known_by_what_is_below_it(mem: Any) -
     await given(thread.edit(3, metadata={"seen": True}))
     await given(TokenLimiter(1).process(mem, thread.id))
     assert (await shown(thread))[1].content == "Somebody's own summary."
+
+
+@promise("compact:conflict")
+@pytest.mark.parametrize(("edits", "covered"), [(1, 1), (2, 0)])
+async def test_a_limit_on_messages_that_changed_is_tried_once_more(edits: int, covered: int) -> None:
+    with memwell.open(":memory:") as store:
+        thread = await conversation(store.scope(agent="a"), 5)
+        rounds = 0
+
+        def count(text: str) -> int:
+            """Changes a message after it was read and before it is covered."""
+            nonlocal rounds
+            if text == "You are a guide." and rounds < edits:
+                rounds += 1
+                thread.edit(3, metadata={"round": rounds})
+            return len(text)
+
+        report = TokenLimiter(2000, count=count).process(store)
+        assert (len(report.threads[0].covered), len(thread.overlays())) == (covered, covered)
+        assert covered or "refused 2 times" in str(report.threads[0].skipped)
 
 
 @promise("compact:dry")
@@ -264,9 +283,7 @@ def said(turns: list[tuple[int, int, bool, bool]]) -> list[NewMessage]:
         made = [ToolCall(f"c{number}", "f", "x" * words) for number in range(calls)]
         messages.append(NewMessage(role="assistant", content=f"so {at}", tool_calls=made))
         messages += [NewMessage(role="user", content="hurry up")] * interrupted
-        messages += [
-            NewMessage(role="tool", tool_call_id=call.id, content="word " * words) for call in reversed(made)
-        ]
+        messages += [NewMessage(role="tool", tool_call_id=call.id, content="word " * words) for call in reversed(made)]
     return messages
 
 

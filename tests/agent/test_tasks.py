@@ -76,7 +76,9 @@ def test_the_context_is_given_only_to_who_takes_it() -> None:
             return context
 
         assert isinstance(takes(1), TaskContext)
-        assert takes(1, context="mine") == "mine"
+        assert takes(1, context="mine") == takes(1, "mine") == "mine"
+        with pytest.raises(TypeError, match="unexpected keyword argument 'three'"):
+            takes(1, three=3)
         assert str(inspect.signature(takes)) == "(one: 'int') -> 'Any'"
         assert takes.__name__ == "takes"
 
@@ -145,6 +147,13 @@ def test_what_is_no_memory_is_refused(said: Any) -> None:
             task()
         assert caught.value.hint
         assert mem.records.list() == []
+
+
+@promise("task:remember")
+@pytest.mark.parametrize("result", [object(), {"at": {1, 2}}, float("nan")])
+def test_a_result_that_is_not_json_is_refused(result: Any) -> None:
+    with memwell.open(":memory:") as store, pytest.raises(Invalid):
+        remembering(store.scope(workflow="release"), remember=True)(lambda: result)()
 
 
 @promise("task:stamped")

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import Phase
 
 from memwell.engine import messages, overheard, overlays, threads
+from memwell.errors import MemwellError
 from memwell.testing import model, promise, thread_model
 
 from .test_machines import TIMES, explore
@@ -72,5 +73,5 @@ def test_a_mistake_does_not_pass(monkeypatch, mistake):
     mistake(monkeypatch)
     phases = SimpleNamespace(generate=Phase.generate, shrink=Phase.generate)  # that it fails is enough
     monkeypatch.setattr(model, "Phase", phases)
-    with pytest.raises((AssertionError, ExceptionGroup)):
-        explore(thread_model, ":memory:", 150)
+    with pytest.raises((AssertionError, MemwellError, ExceptionGroup)):
+        explore(thread_model, ":memory:", 300)

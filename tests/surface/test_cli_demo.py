@@ -35,7 +35,7 @@ def test_the_tour(script: Run, scratch: Path, store: str) -> None:
         "(0, 'ann')",
         "<memory note=",
         "(3, 'user', 'And who writes the notes?')",
-        "(['2 messages: ship on Thursday', 'And who writes the notes?'], 3)",
+        "(['We ship on Thursday.', 'And who writes the notes?'], 3)",
     ):
         assert shown in ran.out
     assert "Try next:" in ran.out

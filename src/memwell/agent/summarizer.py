@@ -7,7 +7,7 @@ from typing import Any
 from memwell.agent.chat import Run, runner
 from memwell.agent.colours import called
 from memwell.agent.compaction import Piece, Range, shown, summed_up
-from memwell.agent.processors import ATTEMPTS, STALE, ThreadProcessor, changed
+from memwell.agent.processing import ATTEMPTS, STALE, ThreadProcessor, changed
 from memwell.agent.tokens import Count
 from memwell.agent.upkeep import Outcome, Round
 from memwell.codec import check_text

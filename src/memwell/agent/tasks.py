@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 from memwell.agent.colours import at_once, called, is_awaited
 from memwell.agent.process import is_async
 from memwell.aio import AsyncMemory
-from memwell.codec import to_json
+from memwell.codec import encode
 from memwell.engine.rules import check_number
 from memwell.errors import Invalid
 from memwell.ids import new_id
@@ -35,6 +35,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 Anywhere = Memory | AsyncMemory
 PARAMETER = "context"  # a task that has a parameter of this name is given its TaskContext
 STAMPED = {"run", "tool", "trust"}  # what the system says of a record, whatever a task says
+JSON_MOST = 1 << 20  # bytes of a result that is remembered as JSON
 _NOTHING = Packed("", 0, [], 0)
 _UNSET: Any = object()
 
@@ -112,22 +113,22 @@ class remembering:  # noqa: N801 - used as a decorator and in `with`
         return describe(wrapped, memory={"recall": self._recall, "remember": self._remember})  # type: ignore[no-any-return]
 
     def _plain(self, task: Callable[..., Any]) -> Callable[..., Any]:
-        name, takes = _name_of(task, self._name), _takes_context(task)
+        name, signature = _name_of(task, self._name), inspect.signature(task)
 
         def run(*args: Any, **kwargs: Any) -> Any:
             context = at_once(self._begun(name, args, kwargs, awaited=False))
-            result = task(*args, **{PARAMETER: context, **kwargs} if takes else kwargs)
+            result = task(*args, **_with_context(signature, args, kwargs, context))
             at_once(self._ended(context, result, awaited=False))
             return result
 
         return run
 
     def _awaited(self, task: Callable[..., Any]) -> Callable[..., Any]:
-        name, takes = _name_of(task, self._name), _takes_context(task)
+        name, signature = _name_of(task, self._name), inspect.signature(task)
 
         async def run(*args: Any, **kwargs: Any) -> Any:
             context = await self._begun(name, args, kwargs, awaited=True)
-            result = await task(*args, **{PARAMETER: context, **kwargs} if takes else kwargs)
+            result = await task(*args, **_with_context(signature, args, kwargs, context))
             await self._ended(context, result, awaited=True)
             return result
 
@@ -197,8 +198,16 @@ def _left() -> TaskContext:
     return context  # type: ignore[no-any-return]
 
 
-def _takes_context(task: Callable[..., Any]) -> bool:
-    return PARAMETER in inspect.signature(task).parameters
+def _with_context(
+    signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any], context: TaskContext
+) -> dict[str, Any]:
+    """The arguments by name, with the context if the task takes it and nobody gave it."""
+    try:
+        bound = signature.bind_partial(*args, **kwargs).arguments
+    except TypeError:  # the call itself says better what is wrong with it
+        return kwargs
+    takes = PARAMETER in signature.parameters and PARAMETER not in bound
+    return {**kwargs, PARAMETER: context} if takes else kwargs
 
 
 def _scope(memory: Any) -> Any:
@@ -216,7 +225,7 @@ def _fields(said: Any, itself: bool) -> dict[str, Any]:
     if isinstance(said, str):
         return {"content": said}
     if itself:
-        return {"content": to_json(said).decode()}
+        return {"content": encode(said, JSON_MOST)[0].decode()}
     if not isinstance(said, dict) or not isinstance(said.get("content"), str):
         hint = 'let it give text, {"content": ...}, True or None'
         raise Invalid(f"remember gave {type(said).__name__}, which is no memory", hint=hint)

@@ -156,7 +156,7 @@ class Engine:
         start = 0.0 if self._observe is None else perf_counter()
         try:
             op = self._admit(caller, op)
-            job = self._handler(op)(op, Context(caller, self.settings, self.backend, progress, self.meaning))
+            job = self._handler(op)(op, self._context(caller, progress))
             patience = self.settings.busy_timeout if wait is None else wait
             if op.whole:
                 result = job
@@ -177,7 +177,7 @@ class Engine:
         """Prepare a write now, let the backend's writer run it, and call `done` from there."""
         start = perf_counter()
         op = self._admit(caller, op)
-        job = self._handler(op)(op, Context(caller, self.settings, self.backend, None, self.meaning))
+        job = self._handler(op)(op, self._context(caller))
 
         def finished(result: Any, error: BaseException | None) -> None:
             if error is None:
@@ -203,6 +203,9 @@ class Engine:
                 if isinstance(inner, Op):
                     self._guard(caller, inner)
         return op
+
+    def _context(self, caller: Caller, progress: Progress | None = None) -> Context:
+        return Context(caller, self.settings, self.backend, progress, self.meaning, self.traits.facts_only)
 
     def _handler(self, op: Op[Any]) -> Callable[[Any, Context], Any]:
         try:

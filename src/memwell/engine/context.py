@@ -18,3 +18,4 @@ class Context(Struct, frozen=True, gc=False):
     backend: Backend
     progress: Progress | None = None
     meaning: Meaning | None = None
+    facts_only: bool = False  # the backend has no index, so no records and no threads

@@ -171,7 +171,7 @@ def sweep(op: ops.Sweep, context: Context) -> int:  # noqa: ARG001
 
 def check(op: ops.Check, context: Context) -> Health:  # noqa: ARG001
     health = context.backend.check(context.progress)
-    if context.backend.traits.facts_only:
+    if context.facts_only:
         return health
     try:
         found = context.backend.read(indexed.damage, context.settings.busy_timeout, True)

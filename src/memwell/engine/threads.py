@@ -50,8 +50,8 @@ def within(thread: str, after: int | None = None, before: int | None = None) -> 
 
 def check_kept(context: Context) -> None:
     """Threads need more of a backend than facts do."""
-    if context.backend.traits.facts_only:
-        raise Unsupported("this backend keeps facts only", hint="use sqlite or jsonl for records and threads")
+    if context.facts_only:
+        raise Unsupported("this store keeps facts only", hint="keep threads in a file or another full store")
 
 
 def check_thread(thread: object, context: Context) -> str:

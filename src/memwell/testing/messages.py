@@ -212,7 +212,7 @@ class MessageTests:
         assert texts(thread.messages()) == ["a", "b", "c"]
         assert say(thread, "e")[0].seq == 4
 
-    @promise("message:newest", "thread:trap:oldest")
+    @promise("message:newest")
     def test_a_limit_gives_the_newest_oldest_first(self, thread: Any) -> None:
         say(thread, *(f"{number}" for number in range(1, 131)))
         assert texts(thread.messages(3)) == ["128", "129", "130"]

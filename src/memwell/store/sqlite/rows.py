@@ -134,6 +134,8 @@ class Rows(Find):
 
     def put_all(self, puts: list[Put]) -> list[Cell]:
         """Many cells by few statements, inside a transaction: most of a put's cost is going into SQLite and out."""
+        if len(puts) == 1:
+            return [cell for cell in [self.put(puts[0])] if cell is not None]
         last = self.execute("SELECT max(rev) FROM events").get or 0
         cells: list[Cell] = []
         for start in range(0, len(puts), sql.ROWS_MOST):
