@@ -89,6 +89,7 @@ DONE = NewMessage(role="tool", content="done", tool_call_id="c")
     [
         (to_openai, [HI, DONE], "message 2:"),
         (to_openai, [HI, CALL, DONE, DONE], "message 4:"),
+        (to_openai, [HI, CALL, HI], "message 2:"),
         (to_anthropic, [HI, CALL, HI], "message 2:"),
         (to_anthropic, [HI, CALL, DONE], "message 2:"),
         (to_anthropic, [NewMessage(role="assistant", content="Hi")], "message 1:"),

@@ -1,4 +1,4 @@
-"""A process that appends to a thread, covers what it said and forks the thread until it is killed: `speaker STORE BOOK`.
+"""A process that appends to a thread, covers what it said and forks it until it is killed: `speaker STORE BOOK`.
 
 The book has a line for all that was acknowledged, written before the next thing is begun.
 """

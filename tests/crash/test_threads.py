@@ -6,6 +6,7 @@ import random
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from contextlib import ExitStack
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,7 @@ def test_messages_of_many_processes_are_all_kept_in_order(tmp_path: Path, figure
     for message in messages:
         said[message.by].append(message.content)
     assert said == {f"p{number}": [f"p{number} {time}" for time in range(TIMES)] for number in range(PROCESSES)}
-    turns = sum(one.by != other.by for one, other in zip(messages, messages[1:], strict=False))
+    turns = sum(one.by != other.by for one, other in pairwise(messages))
     assert turns > PROCESSES, "they did not append at the same time"
     audit.assert_sound(path)
     figure(
@@ -127,13 +128,12 @@ class Seen:
 
     def again(self) -> None:
         """Who does not know whether a message arrived says it again, and it is there once."""
-        for message in [message for message in self.raw if message.content.startswith("one ")][-5:]:
+        ones = [message for message in self.raw if message.content.startswith("one ")]
+        for message in ones[-5:]:
             assert self.thread.append("user", message.content, id=message.id) == message
         assert self.thread.count() == len(self.raw)
-        found = {hit.message.seq for hit in self.thread.search("one", limit=1000)}
-        assert {message.seq for message in self.raw[-20:] if message.content.startswith("one ")} <= found or (
-            len(self.raw) > 1000
-        )
+        hits = [hit for hit in self.thread.search("one", limit=1000) if hit.message in ones]
+        assert len(hits) == len(ones) or len(ones) > 300  # the best come with what stands near them
 
 
 _KINDS = ("said", "batch", "covered", "forked")
@@ -165,6 +165,6 @@ def test_a_thread_killed_at_any_moment_is_whole(
         progress(f"cycle {cycle + 1} of {CYCLES}: {dict(found)}")
     assert min(found.values()) > CYCLES // 2
     figure(
-        f"kill -9 in a thread: {CYCLES} cycles, {SPEAKERS} speakers: {found['messages']} messages without gap or repeat, "
+        f"kill -9 in a thread: {CYCLES} cycles, {SPEAKERS} speakers: {found['messages']} messages in sequence, "
         f"{found['summaries']} summaries and {found['forks']} forks whole, nothing acknowledged lost"
     )

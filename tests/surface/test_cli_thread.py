@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import msgspec
@@ -146,6 +148,42 @@ def test_a_thread_is_compacted_and_nothing_is_lost(run: Run, spoken: str) -> Non
         assert run(*limits, *bad).code == 2
 
 
+@pytest.fixture
+def model() -> Iterator[str]:
+    """A server that sums up whatever it is asked."""
+
+    class Model(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            asked = self.rfile.read(int(self.headers["Content-Length"])).count(b"question")
+            answer = json.dumps({"choices": [{"message": {"content": f"They asked {asked} words"}}]}).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(answer)))
+            self.end_headers()
+            self.wfile.write(answer)
+
+        def log_message(self, *_: object) -> None:
+            """Nobody reads it."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Model) as server:
+        serving = threading.Thread(target=server.serve_forever, args=(0.01,))
+        serving.start()
+        yield f"openai:small@http://127.0.0.1:{server.server_port}/v1"
+        server.shutdown()
+        serving.join()
+
+
+@promise("cli:thread:summary")
+def test_a_model_sums_up_all_but_the_newest(run: Run, spoken: str, model: str) -> None:
+    for number in range(4):
+        run("thread", "append", SCOPE, TITLE, "user", f"question {number} " * 20)
+    ran = run("thread", "compact", SCOPE, TITLE, "--max-tokens", "100", "--keep", "2", "--model", model)
+    told = run("thread", "show", SCOPE, TITLE, "--json").json["messages"]
+
+    assert (ran.code, ran.out.splitlines()[0]) == (0, "covered 2–8: They asked 40 words")  # noqa: RUF001 - a range
+    assert [(one["role"], one["seq"]) for one in told] == [("system", 1), ("summary", 8), ("user", 9), ("user", 10)]
+    assert "── summary of 2–8 ──" in shown(run)  # noqa: RUF001 - a range
+
+
 def test_a_summary_shows_what_it_covers(run: Run, store: str, spoken: str) -> None:
     with memwell.open(store) as opened:
         thread = opened.scope(SCOPE).threads.get(ID)
@@ -158,6 +196,14 @@ def test_a_summary_shows_what_it_covers(run: Run, store: str, spoken: str) -> No
     assert "\n2 user ann" in shown(run, "--raw")
     page = run("thread", "show", SCOPE, TITLE, "--limit", "2")
     assert page.err == "there may be older ones: --before 2\n"
+    for form, check in (("openai", check_openai), ("anthropic", check_anthropic)):
+        short, whole = (
+            json.loads(run("thread", "export", SCOPE, TITLE, "--format", form, *raw).out) for raw in ([], ["--raw"])
+        )
+        check(short)
+        check(whole)
+        assert "They looked at calendars" in str(short)
+        assert "They looked at calendars" not in str(whole)
 
 
 @promise("cli:thread:safe")

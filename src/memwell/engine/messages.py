@@ -162,7 +162,12 @@ def sound(draft: Message, context: Context) -> Message:
 def _is_text_only(draft: Message, limit: int) -> bool:
     """What most messages are: a text and nothing that has to be looked through."""
     rest = (draft.name, draft.tool_call_id, draft.tokens, draft.metadata, draft.tool_calls)
-    return type(draft.content) is str and rest == _NOTHING_ELSE and 6 * len(draft.content) + 1024 < limit
+    return (
+        draft.role != "tool"
+        and type(draft.content) is str
+        and rest == _NOTHING_ELSE
+        and 6 * len(draft.content) + 1024 < limit
+    )
 
 
 _NOTHING_ELSE: tuple[Any, ...] = (None, None, None, {}, [])
