@@ -121,6 +121,7 @@ PROMISES = {
     "thread:isolated": "Nothing of a thread is seen from another scope, and a deleted scope keeps none.",
     "thread:fork": "A fork has the messages up to one of them, and goes its own way.",
     "thread:durable": "Threads, messages, ids and numbers are there after opening again.",
+    "thread:export": "An export loaded elsewhere gives the same threads, messages and summaries.",
     "thread:order": "Messages are numbered one by one, whatever the clock says, and no number comes twice.",
     "message:fields": "A message comes back as it was given: text or parts, tool calls and results, metadata, tokens.",
     "message:copy": "A message is the caller's own copy.",

@@ -35,6 +35,7 @@ LAYERS = {
         "parts",
         "pattern",
         "scope",
+        "served",
         "types",
         "words",
     },

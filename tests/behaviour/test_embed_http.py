@@ -12,6 +12,7 @@ import pytest
 from memwell.embed import embedder_for
 from memwell.embed.http import Http
 from memwell.errors import Invalid, Unavailable, Unreachable
+from memwell.served import Server
 from memwell.testing import promise
 
 KEY = "sk-secret-and-long"
@@ -112,19 +113,20 @@ def test_the_base_url_may_come_from_the_environment(monkeypatch):
 
 
 @promise("embed:http:key")
-def test_without_a_key_none_is_sent_and_openai_itself_is_not_asked(monkeypatch):
+def test_without_a_key_none_is_sent_and_without_a_place_nobody_is_asked(monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY")
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     with serving(good) as server:
         quick(server).embed(["a"])
     assert "Authorization" not in server.seen[0][1]
-    with pytest.raises(Unavailable, match="set OPENAI_API_KEY"):
-        embedder_for("openai:text-embedding-3-small").embed(["a"])
+    with pytest.raises(Invalid, match="set OPENAI_BASE_URL"):
+        embedder_for("openai:text-embedding-3-small")
 
 
 @promise("embed:http:key")
 def test_a_key_is_not_sent_over_a_line_that_others_can_read():
-    assert "Authorization" not in Http("m", "http://gpu.example/v1")._headers()
-    assert Http("m", "https://gpu.example/v1")._headers()["Authorization"] == f"Bearer {KEY}"
+    assert "Authorization" not in Server("m", "http://gpu.example/v1", "embeddings", "test")._headers()
+    assert Server("m", "https://gpu.example/v1", "embeddings", "test")._headers()["Authorization"] == f"Bearer {KEY}"
 
 
 @promise("embed:http:key")

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import memwell
+from memwell import Invalid
 from memwell.ops import NewMessage
 from memwell.testing import promise
 from memwell.transcripts import (
@@ -67,6 +68,17 @@ def test_what_openai_says_anthropic_can_say(messages):
     assert calls(back) == calls(messages)
     assert spoken(back, "user", "tool") == spoken(opened, "user", "tool")
     assert spoken(back, "assistant") == spoken(opened, "assistant")
+
+
+@promise("transcript:across")
+@given(anthropic_bodies())
+def test_what_anthropic_says_openai_can_say_save_for_thoughts(body):
+    new = stored(from_anthropic(body["messages"], body.get("system")))
+    if "'thinking'" in str(body):
+        with pytest.raises(Invalid, match=r"^message \d+, part \d+: OpenAI has no 'thinking'"):
+            to_openai(new)
+    else:
+        check_openai(to_openai(new))
 
 
 def spoken(messages, *roles):

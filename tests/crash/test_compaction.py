@@ -18,7 +18,7 @@ from . import audit, compactor
 from .children import Child
 from .scale import scaled
 
-KILLS = scaled(3, 20)  # for each kind, besides the model's call and the end
+KILLS = scaled(3, 30)  # for each kind, besides the model's call and the end
 
 
 @pytest.fixture(scope="module")

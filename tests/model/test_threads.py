@@ -9,7 +9,7 @@ from hypothesis import Phase
 
 from memwell.engine import messages, overheard, overlays, threads
 from memwell.errors import MemwellError
-from memwell.testing import model, promise, thread_model
+from memwell.testing import model, opened, promise, thread_model
 
 from .test_machines import TIMES, explore
 
@@ -21,6 +21,8 @@ from .test_machines import TIMES, explore
 def test_threads_are_as_plain_lists_of_messages_are(tmp_path, name, face, sequences):
     where = tmp_path / "memory.db" if name == "sqlite" else ":memory:"
     assert explore(thread_model, where, sequences, face=face, durability="fast") >= sequences * TIMES
+    with opened("sync", where) as store:
+        assert store.check().damage == []
 
 
 def a_number_comes_twice(patch):

@@ -144,6 +144,9 @@ def test_a_thread_is_compacted_and_nothing_is_lost(run: Run, spoken: str) -> Non
     assert "Be brief." in shown(run)
     assert shown(run, "--raw") == before
     assert run(*limits[:-1], "100000").out.count("tokens") == 1
+    run(*limits[:-1], "1")
+    tight = run(*limits[:-1], "1")
+    assert (tight.code, tight.err) == (1, "still over 1 tokens: the rest is kept\n")
     for bad in (["--keep", "2"], ["--model", "nonsense"]):
         assert run(*limits, *bad).code == 2
 

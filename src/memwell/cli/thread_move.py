@@ -94,7 +94,7 @@ def _begun(memory: Memory, title: str | None, messages: list[NewMessage]) -> Thr
     try:
         for start in range(0, len(messages), BATCH):
             made.extend(messages[start : start + BATCH])
-    except MemwellError:
+    except (MemwellError, KeyboardInterrupt):
         made.delete()
         raise
     return made

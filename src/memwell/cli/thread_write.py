@@ -114,18 +114,19 @@ def rm(scope: str, thread: str, yes: bool) -> None:
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
 def compact(
     scope: str, thread: str, max_tokens: int, keep: int | None, model: str | None, dry_run: bool
-) -> None:  # fmt: skip
+) -> int:  # fmt: skip
     """Make a long thread show less.
 
     Without --model the oldest messages are left out; with it a model sums them up. Nothing is lost: 'thread show --raw'
-    shows the messages as they were. A dry run with --model asks the model too.
+    shows the messages as they were. The exit code is 1 if it can't be done. A dry run asks the model too.
     """
     if keep is not None and model is None:
         raise Invalid("--keep goes with --model", hint="without a model, as little as possible is left out")
     with open_store() as store:
         memory = store.scope(scope)
         report = _compacted(memory, thread_show.opened(memory, thread).id, max_tokens, keep, model, dry_run)
-    show.result(report, list(_told(report)))
+    show.result(report, _told(report))
+    return 1 if any(one.skipped and not one.covered for one in report.threads) else 0
 
 
 def _compacted(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from memwell.codec import Absent
-from memwell.ops.op import LIGHT, Op
+from memwell.ops.op import LIGHT, Op, many
 from memwell.types import Entry, Event
 
 R = TypeVar("R")
@@ -24,7 +24,7 @@ class Listing(Op[R], frozen=True):
     after: str | None = None
 
     def is_heavy(self) -> bool:
-        return self.pattern is not None or self.limit is None or self.limit > LIGHT
+        return self.pattern is not None or many(self.limit, LIGHT)
 
 
 class Get(Op[Any | Absent], frozen=True, tag="fact.get"):
@@ -125,7 +125,7 @@ class History(Op[list[Event]], frozen=True, tag="fact.history"):
     limit: int | None = None
 
     def is_heavy(self) -> bool:
-        return self.limit is None or self.limit > LIGHT
+        return many(self.limit, LIGHT)
 
 
 class Revert(Op[Entry], frozen=True, tag="fact.revert"):

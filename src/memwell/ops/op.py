@@ -23,3 +23,8 @@ class Op(Struct, Generic[R], frozen=True, tag_field="op"):
     def is_heavy(self) -> bool:
         """Whether this one may take longer than an event loop should wait."""
         return self.heavy
+
+
+def many(count: object, most: int) -> bool:
+    """Whether a limit allows more than an event loop should wait for; one that is none, or no number, does."""
+    return not isinstance(count, int) or count > most

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from memwell.ops.op import LIGHT, Op
+from memwell.ops.op import LIGHT, Op, many
 from memwell.types import Found, Message, Overlay, ThreadInfo, ToolCall
 
 R = TypeVar("R")
@@ -103,7 +103,7 @@ class ReadMessages(OfThread[list[Message]], frozen=True, tag="message.list"):
     raw: bool = False
 
     def is_heavy(self) -> bool:
-        return self.limit is None or self.limit > LIGHT // 5
+        return many(self.limit, LIGHT // 5)
 
 
 class CountMessages(OfThread[int], frozen=True, tag="message.count"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -146,6 +147,23 @@ class MessageTests:
         assert [message.seq for message in found] == list(range(1, 13))
         assert texts(found) == [f"{number}" for number in range(12)]
         assert thread.count() == 12
+
+    @promise("thread:order")
+    def test_many_who_append_at_once_share_one_sequence(self, thread: Any) -> None:
+        def speak(name: str) -> list[int]:
+            return [thread.append("user", f"{name}{number}").seq for number in range(10)]
+
+        with ThreadPoolExecutor(4) as pool:
+            given = list(pool.map(speak, "abcd"))
+        assert all(numbers == sorted(numbers) for numbers in given)
+        found = thread.messages()
+        assert (
+            [message.seq for message in found]
+            == list(range(1, 41))
+            == sorted(number for numbers in given for number in numbers)
+        )
+        for name in "abcd":
+            assert [text for text in texts(found) if text[0] == name] == [f"{name}{number}" for number in range(10)]
 
     @promise("message:idempotent")
     def test_a_message_is_appended_once_by_its_id(self, thread: Any, clock: FrozenClock) -> None:

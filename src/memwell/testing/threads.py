@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import pytest
 
 from memwell.config import Options
+from memwell.engine.spoken import fingerprint
 from memwell.errors import Conflict, Invalid, NotFound, TooLarge, Unsupported
 from memwell.ops import NewMessage
 from memwell.testing.clocks import FrozenClock
@@ -317,3 +318,23 @@ class ThreadTests:
             assert threads.search("green")[0].message.seq == 1
             assert say(thread, "next")[0].seq == 4
             assert store.check().damage == []
+
+    @promise("thread:export")
+    def test_an_export_loaded_elsewhere_gives_the_same_threads(self, library: Any, face: str, tmp_path: Path) -> None:
+        threads = library.scope(agent="a").threads
+        thread = threads.create("kept", id="t", metadata={"a": 1})
+        thread.append("assistant", "tea", tool_calls=[ToolCall("c", "look", {"a": 1})])
+        thread.append("tool", [{"text": "found"}], tool_call_id="c")
+        say(thread, "more", "deleted")
+        thread.edit(3, content="much more")
+        thread.delete_messages([4])
+        thread.cover(1, 2, "sum", fingerprint(thread.messages(2, after=0, raw=True)))
+        thread.fork(3)
+        library.export(str(tmp_path / "export"))
+        with opened(face, ":memory:") as other:
+            other.load(str(tmp_path / "export"))
+            loaded = other.scope(agent="a").threads
+            assert standing(loaded) == standing(threads)
+            assert [hit.message for hit in loaded.search("tea")] == [hit.message for hit in threads.search("tea")]
+            assert loaded.get("t").edit(3, content="most", if_version=2).version == 3
+            assert say(loaded.get("t"), "next")[0].seq == 5

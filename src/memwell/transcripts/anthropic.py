@@ -16,6 +16,7 @@ from memwell.transcripts.fields import (
     Fields,
     Kept,
     kept,
+    kind_of,
     more,
     objects,
     paired,
@@ -60,7 +61,7 @@ def _read_content(content: object, place: str) -> Content:
 
 def _read_message(message: Fields, place: str) -> list[NewMessage]:
     role = message.get("role")
-    if role not in _SPOKEN:
+    if role not in ("user", "assistant"):
         raise refusal(place, f"the role is {role!r}", "use user or assistant; instructions are given as system")
     if unknown := more(message, ("role", "content")):
         raise refusal(place, f"a message has no {min(unknown)!r}", "give role and content alone")
@@ -192,12 +193,12 @@ def _write_parts(message: Message, role: str, place: str) -> Content:
 
 
 def _write_part(part: Fields, role: str, place: str) -> Fields:
-    kind = part.get("type")
+    kind = kind_of(part, place)
     if kind in _WRITTEN_THEIR_WAY and role == "user":
         return _WRITTEN_THEIR_WAY[kind](part, place)
     if kind == "refusal":
         return {"type": "text", "text": text(part, "refusal", place)}
-    provided = role == "assistant" and str(kind).endswith(_RESULT)
+    provided = role == "assistant" and kind.endswith(_RESULT)
     if kind not in _SPOKEN.get(role, {"text"}) and not provided:
         raise refusal(place, f"Anthropic has no {kind!r} in a message of the {role}", ELSEWHERE)
     return part

@@ -51,10 +51,16 @@ def parts(value: object, place: str) -> list[Fields]:
     """Content that is a list of parts, each with its type."""
     found = objects(value, place, "parts")
     for number, part in enumerate(found):
-        kind = text(part, "type", f"{place}[{number}]")
-        if kind == "text" and not isinstance(part.get("text"), str):
-            raise refusal(f"{place}[{number}]", "a part of text has no text", "give it as text")
+        kind_of(part, f"{place}[{number}]")
     return found
+
+
+def kind_of(part: Fields, place: str) -> str:
+    """The type of a part; one of text has its text."""
+    kind = text(part, "type", place)
+    if kind == "text" and not isinstance(part.get("text"), str):
+        raise refusal(place, "a part of text has no text", "give it as text")
+    return kind
 
 
 def more(fields: Fields, known: Iterable[str]) -> Fields:

@@ -13,6 +13,7 @@ from memwell.transcripts.fields import (
     Fields,
     Kept,
     kept,
+    kind_of,
     more,
     objects,
     paired,
@@ -88,7 +89,7 @@ def _read_calls(message: Fields, role: str, place: str) -> tuple[list[ToolCall],
     calls, others = [], {}
     for number, call in enumerate(found):
         at = f"{place}.tool_calls[{number}]"
-        kind = call.get("type") or "function"
+        kind = str(call.get("type") or "function")
         body, field = call.get(kind), {"function": "arguments", "custom": "input"}.get(kind)
         if field is None or not isinstance(body, dict) or not isinstance(body.get(field), str):
             raise refusal(at, "this is no call", 'give {"id", "type": "function", "function": {"name", "arguments"}}')
@@ -116,11 +117,9 @@ def write_message(message: Message, exact: bool = False) -> Fields:
     rest = own.fields()
     made: Fields = {name: value for name, value in rest.items() if name not in _OWN}
     made |= {"role": message.role, "content": message.content}
-    if isinstance(message.content, list):
-        numbered = enumerate(message.content)
-        made["content"] = [
-            part if exact else _write_part(part, message.role, f"{place}, part {n}") for n, part in numbered
-        ]
+    if isinstance(message.content, list) and not exact:
+        written = [_write_part(part, message.role, f"{place}, part {n}") for n, part in enumerate(message.content)]
+        made["content"] = written or (None if message.tool_calls else "")
     elif message.content == "" and "content" in rest:
         made["content"] = None
     if message.name is not None:
@@ -143,7 +142,7 @@ def _write_call(call: ToolCall, rest: Fields, exact: bool) -> Fields:
 
 
 def _write_part(part: Fields, role: str, place: str) -> Fields:
-    kind = part.get("type")
+    kind = kind_of(part, place)
     if kind in _WRITTEN_THEIR_WAY and role == "user":
         return _WRITTEN_THEIR_WAY[kind](part, place)
     if kind not in _PARTS.get(role, {"text"}):
