@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from memwell import ops
+from memwell.engine.spoken import fingerprint as fingerprint
 from memwell.local import Local
 from memwell.ops import NewMessage
 from memwell.types import Found, Message, Overlay, ThreadInfo, ToolCall
@@ -155,7 +156,7 @@ class Thread:
     def cover(
         self, first: int, last: int, content: str, digest: str, *, metadata: dict[str, Any] | None = None
     ) -> Overlay:
-        """Lay a summary over a range; `digest` is the fingerprint of the originals that it was made from."""
+        """Lay a summary over a range; `digest` is the `fingerprint` of the originals that it was made from."""
         return self._apply(ops.Cover(self._name, self.id, first, last, content, digest, metadata))
 
     def uncover(self, first: int) -> bool:
