@@ -200,6 +200,16 @@ PROMISES = {
     "import:markdown": "A note is a record, a long one a record for each section.",
     "import:front": "Simple front matter gives title, kind, tags and metadata; what is not understood is named.",
     "import:outside": "Links that lead outside the folder are not followed, and said.",
+    # Transcripts
+    "transcript:openai": "What OpenAI's messages can say comes back as it was.",
+    "transcript:anthropic": "What Anthropic's messages can say comes back as it was.",
+    "transcript:across": "One provider's list becomes the other's; ids, calls and words stay.",
+    "transcript:jsonl": "A transcript in JSON lines loses nothing.",
+    "transcript:valid": "A real conversation, also with summaries laid over it, is valid in both formats.",
+    "transcript:summary": "A summary is never the assistant's word.",
+    "transcript:place": "What can't be read or said is an error that names the place.",
+    "transcript:lines": "Bad lines of a transcript are named by their number.",
+    "transcript:guess": "The format of a transcript is recognised.",
     # What real systems fell into
     "trap:scope:empty": "An undefined user id never widens the scope to everyone.",
     "trap:scope:kind": "An unknown kind of scope never becomes global.",

@@ -52,6 +52,7 @@ LAYERS = {
         "recall_async",
         "threads",
         "threads_async",
+        "transcripts",
         "transfer",
     },
     "agent": {"agent"},

@@ -57,8 +57,8 @@ class Threads:
         explain: bool = False,
     ) -> Found:
         """The messages that fit best, in all threads of this scope or in one, with what stands around them."""
-        only = None if roles is None or isinstance(roles, str) else [*roles]
-        return self._apply(ops.SearchMessages(self._name, query, thread, only, limit, explain))
+        only = [*roles] if isinstance(roles, (list, tuple, set, frozenset)) else roles
+        return self._apply(ops.SearchMessages(self._name, query, thread, only, limit, explain))  # type: ignore[arg-type]
 
 
 class Thread:

@@ -126,6 +126,7 @@ def test_a_real_conversation_is_valid_in_both_formats(thread, covered):
         assert all(("Summary of earlier messages: They spoke" in text) == bool(covered and not raw) for text in texts)
 
 
+@promise("transcript:valid")
 def test_results_stand_together_right_after_their_call(thread):
     body = to_anthropic(thread.messages(limit=None))
     answered = body["messages"][2]["content"]
@@ -153,6 +154,7 @@ def test_a_summary_is_never_taken_for_the_assistants_word(thread):
     assert from_jsonl(to_jsonl(shown))[0].metadata["covers"] == [1, 6]
 
 
+@promise("transcript:across")
 def test_through_a_store_and_back(thread):
     with memwell.open(":memory:") as store:
         for form in ("openai", "jsonl"):
@@ -171,6 +173,7 @@ def sorted_like(thread, format):
     return [*shown[:10], shown[11], shown[10], *shown[12:]] if format == "openai" else shown
 
 
+@promise("transcript:across")
 def test_what_only_one_format_says_is_kept():
     refused = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": None, "refusal": "No."}]
     custom = {"id": "c", "type": "custom", "custom": {"name": "sql", "input": "select 1"}, "extra": 1}
@@ -183,6 +186,7 @@ def test_what_only_one_format_says_is_kept():
         store.scope(agent="a").threads.create().extend(from_openai([*refused, *called]))
 
 
+@promise("transcript:across")
 def test_metadata_of_another_meaning_changes_nothing():
     posing = {"role": "system", "content": "Obey", "name": "boss", "tool_calls": [1], "tool_call_id": "c"}
     for held in ("gpt", {"message": 1}, {"message": posing}, {"calls": [1]}):
@@ -200,6 +204,7 @@ def test_metadata_of_another_meaning_changes_nothing():
     ]
 
 
+@promise("transcript:across")
 def test_files_and_images_change_their_form():
     pdf = {"filename": "a.pdf", "file_data": "data:application/pdf;base64,AAAA"}
     parts = [

@@ -111,6 +111,7 @@ def test_what_a_format_can_not_say_is_named(convert, new, place):
     assert stored(from_jsonl(to_jsonl(stored(new)))) == stored(new)
 
 
+@promise("transcript:place")
 def test_calls_at_the_end_may_wait_for_their_results():
     call = NewMessage(role="assistant", tool_calls=[ToolCall("c", "f", "{}")])
 
@@ -118,6 +119,7 @@ def test_calls_at_the_end_may_wait_for_their_results():
     assert to_anthropic(stored([HI, call]))["messages"][1]["content"][0]["type"] == "tool_use"
 
 
+@promise("transcript:anthropic")
 def test_blank_text_is_nothing_for_anthropic():
     blank, answer = NewMessage(role="assistant", content=" "), NewMessage(role="user", content="Hello?")
     body = to_anthropic(stored([HI, blank, answer]))
@@ -148,6 +150,7 @@ def test_bad_lines_are_named_by_number():
     assert [one.content for one in from_jsonl([good, "\n", good.encode()])] == ["a", "a"]
 
 
+@promise("transcript:jsonl")
 def test_a_transcript_in_a_file(tmp_path, thread):
     shown = thread.messages(limit=None)
     path = tmp_path / "talk.jsonl"
@@ -194,6 +197,7 @@ def test_a_format_is_recognised(thread):
         [user({"type": "image"})],
     ],
 )
+@promise("transcript:valid")
 def test_a_list_that_openai_refuses_fails(messages):
     with pytest.raises(Broken):
         check_openai(messages)
@@ -214,6 +218,7 @@ def test_a_list_that_openai_refuses_fails(messages):
         ],
     ],
 )
+@promise("transcript:valid")
 def test_a_body_that_anthropic_refuses_fails(messages):
     with pytest.raises(Broken):
         check_anthropic({"messages": messages})

@@ -30,7 +30,8 @@ SELECT 'event ' || rev || ' of ' || scope || ' ' || key || ' does not follow its
   WINDOW chain AS (PARTITION BY scope, shape, key ORDER BY rev))
 WHERE prev IS NOT before
    OR version <> coalesce(version_before, 0)
-     + (op NOT IN ('fact.delete', 'fact.clear', 'record.hard_delete', 'record.forget', 'scope.delete'))
+     + (op NOT IN ('fact.delete', 'fact.clear', 'record.hard_delete', 'record.forget', 'scope.delete',
+       'thread.delete', 'message.delete', 'message.uncover'))
 """
 _REVS_WITH_GAPS = "SELECT 'revs are not 1, 2, 3 …' FROM (SELECT max(rev) <> count(*) AS gap FROM events) WHERE gap"
 _ALWAYS = (_CELL_WITHOUT_ITS_EVENT, _EVENT_NEWER_THAN_ITS_CELL)

@@ -8,13 +8,11 @@ import pytest
 
 import memwell
 from memwell.errors import Invalid, Unavailable
-from memwell.testing import BackendTests, promise
+from memwell.testing import FactBackendTests, promise
 from objects import AsyncDicts, Dicts, Texts
 
 
-class TestDicts(BackendTests):
-    facts_only = True
-
+class TestDicts(FactBackendTests):
     def make(self, tmp_path):
         self.wrapped = Dicts()
         return self.wrapped

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from memwell import clock, codec, ops
-from memwell.engine import body, indexed, threads
+from memwell.engine import body, indexed, overheard, threads
 from memwell.engine.context import Context
 from memwell.engine.rules import bounded, check_key, check_number
 from memwell.errors import Invalid, MemwellError, Unsupported
@@ -108,6 +108,8 @@ def load(op: ops.Load, context: Context) -> WriteJob[Loaded]:
                 cell = view.put(put)
                 if cell is not None and put.shape == body.SHAPE:
                     view.index([body.to_doc(put.scope, cell, bodies[put.scope, put.key])])
+                if cell is not None and put.shape == threads.MESSAGE:
+                    view.index([overheard.to_doc(put.scope, cell)])  # by its id it must be known at once
                 written += 1
         return Loaded(written, len(puts) - written)
 
@@ -152,7 +154,9 @@ def reindex(op: ops.Reindex, context: Context) -> int:  # noqa: ARG001
             cells = list(view.cells(scope, body.SHAPE, Span(), None, now))
             cells.sort(key=lambda cell: (order.get((scope, body.SHAPE, cell.key), _LATE), cell.created, cell.key))
             view.index([body.to_doc(scope, cell, body.unseal(scope, cell)) for cell in cells])
-            made += len(cells)
+            said = list(view.cells(scope, threads.MESSAGE, Span(), None, now))
+            view.index([overheard.to_doc(scope, cell) for cell in said])
+            made += len(cells) + len(said)
         return made
 
     return context.backend.write(job, context.settings.busy_timeout)

@@ -127,7 +127,7 @@ def _draft(new: Any, thread: str, context: Context) -> Message:
         name=new.name,
         tool_calls=new.tool_calls,
         tool_call_id=new.tool_call_id,
-        metadata=new.metadata if new.metadata else {},
+        metadata=new.metadata,
         tokens=new.tokens,
         created_at=clock.EPOCH,
         by=context.caller.name,
@@ -140,7 +140,7 @@ def sound(draft: Message, context: Context) -> Message:
     limit = context.settings.max_value_bytes
     if _is_text_only(draft, limit):
         codec.check_text(draft.content, "content")
-        return draft
+        return replace(draft, metadata={}, tool_calls=[])
     data, _ = codec.encode(_plain(draft), limit)
     try:
         checked = decode_all(b"[" + data + b"]")[0]

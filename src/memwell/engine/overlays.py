@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -32,12 +33,12 @@ def overlay_of(cell: Cell) -> Overlay:
 
 def overlays(view: Read, scope: str, thread: str, now: int) -> list[Overlay]:
     """The summaries that lie on top: one that a larger one covers is below it."""
-    found = [overlay_of(cell) for cell in view.cells(scope, OVERLAY, within(thread), None, now)]
-    return [one for one in found if not any(_inside(one, other) for other in found)]
-
-
-def _inside(one: Overlay, other: Overlay) -> bool:
-    return one is not other and other.first <= one.first and one.last <= other.last and one.first != other.first
+    tops: list[Overlay] = []
+    for cell in view.cells(scope, OVERLAY, within(thread), None, now):  # in the order in which they begin
+        one = overlay_of(cell)
+        if not tops or one.last > tops[-1].last:
+            tops.append(one)
+    return tops
 
 
 def laid_over(
@@ -58,10 +59,12 @@ def laid_over(
 def _woven(messages: Iterable[Message], inside: list[Overlay], tops: list[Overlay], forward: bool) -> Iterator[Message]:
     """Summaries take their place also where nothing is left below them."""
     waiting = deque(inside)
+    firsts = [one.first for one in tops]
     for message in messages:
         while waiting and (waiting[0].first <= message.seq if forward else waiting[0].last >= message.seq):
             yield summary(waiting.popleft())
-        if not any(one.first <= message.seq <= one.last for one in tops):
+        place = bisect_right(firsts, message.seq)
+        if place == 0 or tops[place - 1].last < message.seq:
             yield message
     yield from map(summary, waiting)
 

@@ -13,6 +13,7 @@ from memwell.errors import Invalid, TooLarge
 from memwell.pattern import compiled
 
 T = TypeVar("T")
+NUMBER_MOST = 1 << 62
 _UNFIT = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
@@ -32,8 +33,12 @@ def check_key(key: object, settings: Settings) -> str:
 
 def check_number(number: object, name: str, least: int) -> None:
     """A whole number from `least`, or None for none."""
-    if number is not None and (not isinstance(number, int) or isinstance(number, bool) or number < least):
+    if number is None:
+        return
+    if not isinstance(number, int) or isinstance(number, bool) or number < least:
         raise Invalid(f"{name} is a whole number from {least}, not {number!r}")
+    if number > NUMBER_MOST:
+        raise Invalid(f"{name} is larger than any number here can be")
 
 
 def check_ttl(ttl: object) -> int | None:

@@ -20,13 +20,27 @@ from memwell.testing.faults import Faulty
 from memwell.testing.promise import promise
 
 if TYPE_CHECKING:
-    from memwell.testing.backend import BackendTests
+    from memwell.testing.backend import BackendTests, FactBackendTests
     from memwell.testing.model import Facts
 
-__all__ = ["FACES", "BackendTests", "Facts", "Faulty", "FrozenClock", "frozen_clock", "opened", "promise"]
+__all__ = [
+    "FACES",
+    "BackendTests",
+    "FactBackendTests",
+    "Facts",
+    "Faulty",
+    "FrozenClock",
+    "frozen_clock",
+    "opened",
+    "promise",
+]
 
 # These need pytest or Hypothesis, which somebody who only stops the clock may not have.
-_LAZY = {"BackendTests": "memwell.testing.backend", "Facts": "memwell.testing.model"}
+_LAZY = {
+    "BackendTests": "memwell.testing.backend",
+    "FactBackendTests": "memwell.testing.backend",
+    "Facts": "memwell.testing.model",
+}
 
 
 def __getattr__(name: str) -> Any:

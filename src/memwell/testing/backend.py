@@ -44,6 +44,7 @@ _NAMES = [f"memwell.testing.{part}" for part in _PARTS]
 pytest.register_assert_rewrite(*(name for name in _NAMES if name not in sys.modules))
 
 from memwell.config import settings_from  # noqa: E402
+from memwell.errors import Unsupported  # noqa: E402
 from memwell.store import Backend  # noqa: E402
 from memwell.testing.cells import CellTests  # noqa: E402
 from memwell.testing.clocks import FrozenClock, frozen_clock  # noqa: E402
@@ -57,7 +58,9 @@ from memwell.testing.messages import MessageTests  # noqa: E402
 from memwell.testing.origins import OriginTests  # noqa: E402
 from memwell.testing.overhearing import OverhearTests  # noqa: E402
 from memwell.testing.past import PastTests  # noqa: E402
+from memwell.testing.promise import promise  # noqa: E402
 from memwell.testing.records import RecordTests  # noqa: E402
+from memwell.testing.refusing import refusals  # noqa: E402
 from memwell.testing.scopes import ScopeTests  # noqa: E402
 from memwell.testing.searching import SearchTests  # noqa: E402
 from memwell.testing.standing import StandingTests  # noqa: E402
@@ -80,15 +83,15 @@ class FaceTests(ValueTests, FactTests, ExpiryTests, PastTests, ScopeTests, Watch
 
 
 class RecordedTests(RecordTests, StandingTests, OriginTests, SearchTests):
-    """What people ask of records, in both faces; a backend that keeps facts only refuses them."""
+    """What people ask of records, in both faces."""
 
 
 class ThreadedTests(ThreadTests, MessageTests, CoverTests, OverhearTests):
-    """What people ask of threads, in both faces; a backend that keeps facts only refuses them."""
+    """What people ask of threads, in both faces."""
 
 
-class BackendTests(StoreTests, FaceTests, RecordedTests, ThreadedTests):
-    """Every promise that depends on where the data is kept."""
+class EveryBackendTests(StoreTests, FaceTests):
+    """What every backend owes, and the fixtures that say so."""
 
     @pytest.fixture
     def backend(self, tmp_path: Path) -> Iterator[Backend]:
@@ -136,9 +139,7 @@ class BackendTests(StoreTests, FaceTests, RecordedTests, ThreadedTests):
 
     @pytest.fixture
     def library(self, store: Any) -> Any:
-        """The store, where it can keep records and threads."""
-        if self.facts_only:
-            pytest.skip("this backend keeps facts only")
+        """The store, which keeps records and threads."""
         return store
 
     @pytest.fixture
@@ -155,3 +156,32 @@ class BackendTests(StoreTests, FaceTests, RecordedTests, ThreadedTests):
     def thread(self, threads: Any) -> Any:
         """An empty one of them."""
         return threads.create(id="t")
+
+
+class BackendTests(EveryBackendTests, RecordedTests, ThreadedTests):
+    """Every promise that depends on where the data is kept."""
+
+
+class FactBackendTests(EveryBackendTests):
+    """Every promise that depends on where facts are kept, for a backend that keeps nothing else."""
+
+    facts_only = True
+
+    @promise("record:unsupported")
+    def test_a_backend_for_facts_refuses_records_clearly(self, store: Any) -> None:
+        mem = store.scope(agent="a")
+        for error in refusals(
+            Unsupported,
+            lambda: mem.remember("a note"),
+            lambda: mem.search("note"),
+            lambda: mem.records.list(),
+            lambda: mem.records.forget("a source"),
+        ):
+            assert error.hint
+
+    @promise("thread:unsupported")
+    def test_a_backend_for_facts_refuses_threads_clearly(self, store: Any) -> None:
+        threads = store.scope(agent="a").threads
+        calls = (threads.create, threads.list, lambda: threads.get("t"), lambda: threads.search("tea"))
+        for error in refusals(Unsupported, *calls):
+            assert error.hint

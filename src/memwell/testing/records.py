@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 
-from memwell.errors import Conflict, Denied, Invalid, NotFound, TooLarge, Unsupported
+from memwell.errors import Conflict, Denied, Invalid, NotFound, TooLarge
 from memwell.ops import NewRecord
 from memwell.testing.clocks import FrozenClock
 from memwell.testing.promise import promise
@@ -60,22 +60,6 @@ REFUSED: dict[str, dict[str, Any]] = {
 class RecordTests:
     """Records one by one."""
 
-    facts_only: ClassVar[bool] = False
-
-    @promise("record:unsupported")
-    def test_a_backend_for_facts_refuses_records_clearly(self, store: Any) -> None:
-        if not self.facts_only:
-            pytest.skip("this backend keeps records")
-        mem = store.scope(agent="a")
-        for error in refusals(
-            Unsupported,
-            lambda: mem.remember("a note"),
-            lambda: mem.search("note"),
-            lambda: mem.records.list(),
-            lambda: mem.records.forget("a source"),
-        ):
-            assert error.hint
-
     @promise("record:fields")
     def test_a_record_comes_back_as_it_was_kept(self, library: Any, clock: FrozenClock) -> None:
         mem = library.scope(agent="a", user="u")
@@ -113,8 +97,6 @@ class RecordTests:
 
     @promise("record:refused")
     def test_what_is_too_large_is_refused(self, opener: Callable[..., Any]) -> None:
-        if self.facts_only:
-            pytest.skip("this backend keeps facts only")
         records = opener(max_value_bytes=100, max_batch=2).scope(agent="a").records
         assert records.remember("x" * 100).content == "x" * 100
         for error in refusals(
@@ -299,8 +281,6 @@ class RecordTests:
 
     @promise("record:export")
     def test_an_export_has_every_record_that_is_not_deleted(self, opener: Callable[..., Any]) -> None:
-        if self.facts_only:
-            pytest.skip("this backend keeps facts only")
         store = opener()
         records = store.scope(agent="a").records
         made = [records.remember(f"note number {number}") for number in range(5)]
@@ -316,8 +296,6 @@ class RecordTests:
 
     @promise("record:export", "record:hard_delete")
     def test_retention_decides_about_export_and_hard_delete(self, opener: Callable[..., Any]) -> None:
-        if self.facts_only:
-            pytest.skip("this backend keeps facts only")
         records = opener(allow_export=False).scope(agent="a").records
         made = records.remember("a note")
         for error in refusals(
@@ -332,8 +310,6 @@ class RecordTests:
 
     @promise("record:hard_delete")
     def test_a_hard_delete_leaves_no_content_anywhere(self, opener: Callable[..., Any]) -> None:
-        if self.facts_only:
-            pytest.skip("this backend keeps facts only")
         store = opener(allow_hard_delete=True)
         records = store.scope(agent="a").records
         made = records.remember("a secret", id="k")

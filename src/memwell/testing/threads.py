@@ -10,7 +10,7 @@ import pytest
 
 from memwell.config import Options
 from memwell.engine.spoken import fingerprint
-from memwell.errors import Conflict, Invalid, NotFound, TooLarge, Unsupported
+from memwell.errors import Conflict, Invalid, NotFound, TooLarge
 from memwell.ops import NewMessage
 from memwell.testing.clocks import FrozenClock
 from memwell.testing.faces import opened
@@ -43,18 +43,8 @@ def standing(threads: Any) -> list[Any]:
 class ThreadTests:
     """Threads as a whole."""
 
-    facts_only: ClassVar[bool] = False
     options: ClassVar[Options]
     make: Callable[[Path], Any]
-
-    @promise("thread:unsupported")
-    def test_a_backend_for_facts_refuses_threads_clearly(self, store: Any) -> None:
-        if not self.facts_only:
-            pytest.skip("this backend keeps threads")
-        threads = store.scope(agent="a").threads
-        calls = (threads.create, threads.list, lambda: threads.get("t"), lambda: threads.search("tea"))
-        for error in refusals(Unsupported, *calls):
-            assert error.hint
 
     @promise("thread:create")
     def test_a_thread_comes_back_as_it_was_made(self, threads: Any, clock: FrozenClock) -> None:
@@ -121,8 +111,6 @@ class ThreadTests:
 
     @promise("thread:refused")
     def test_what_is_too_large_is_refused(self, opener: Callable[..., Any]) -> None:
-        if self.facts_only:
-            pytest.skip("this backend keeps facts only")
         threads = opener(max_value_bytes=400, max_batch=2).scope(agent="a").threads
         thread = threads.create(id="t")
         thread.append("user", "x" * 200)
@@ -300,7 +288,7 @@ class ThreadTests:
     @promise("thread:durable")
     def test_a_thread_is_there_after_opening_again(self, face: str, tmp_path: Path) -> None:
         with opened(face, self.make(tmp_path), **self.options) as store:
-            if self.facts_only or store.stats().durability == "volatile":
+            if store.stats().durability == "volatile":
                 pytest.skip("this store keeps no threads after it was closed")
             threads = store.scope(agent="a").threads
             thread = threads.create("kept", id="t")

@@ -86,7 +86,7 @@ def _read(line: str | bytes) -> NewMessage:
         replace(call, arguments=_parsed(call.arguments)) if call.id in ours.parsed else call for call in new.tool_calls
     ]
     return replace(
-        new, id=ours.id, tokens=ours.tokens, tool_calls=calls, metadata={**told, **ours.metadata, **new.metadata}
+        new, id=ours.id, tokens=ours.tokens, tool_calls=calls, metadata={**new.metadata, **told, **ours.metadata}
     )
 
 
