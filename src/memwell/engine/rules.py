@@ -13,7 +13,7 @@ from memwell.errors import Invalid, TooLarge
 from memwell.pattern import compiled
 
 T = TypeVar("T")
-NUMBER_MOST = 1 << 62
+NUMBER_MOST = (1 << 63) - 1
 _UNFIT = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
