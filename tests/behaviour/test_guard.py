@@ -32,6 +32,39 @@ CASES = {
         ops.History("agent:a", "k"),
         ops.Revert("agent:a", "k", 1),
         ops.Batch("agent:a", [ops.Set("agent:a", "k", 1)]),
+        ops.Remember("agent:a", ops.NewRecord(content="x")),
+        ops.RememberMany("agent:a", [ops.NewRecord(content="x")]),
+        ops.ReadRecord("agent:a", "r"),
+        ops.RecordHistory("agent:a", "r"),
+        ops.Update("agent:a", "r", {"pinned": True}),
+        ops.Supersede("agent:a", "r", ops.NewRecord(content="x")),
+        ops.DeleteRecord("agent:a", "r"),
+        ops.Restore("agent:a", "r"),
+        ops.HardDelete("agent:a", "r"),
+        ops.Review("agent:a", "r", approve=True),
+        ops.Pending(),
+        ops.ListRecords("agent:a"),
+        ops.Search("agent:a", "x"),
+        ops.Pack("agent:a", "x"),
+        ops.ExportRecords("agent:a"),
+        ops.Forget("a source"),
+        ops.CreateThread("agent:a"),
+        ops.ListThreads("agent:a"),
+        ops.GetThread("agent:a", "t"),
+        ops.UpdateThread("agent:a", "t", {"title": "x"}),
+        ops.ForkThread("agent:a", "t"),
+        ops.DeleteThread("agent:a", "t"),
+        ops.Append("agent:a", "t", [ops.NewMessage(role="user", content="x")]),
+        ops.ReadMessages("agent:a", "t"),
+        ops.CountMessages("agent:a", "t"),
+        ops.EditMessage("agent:a", "t", 1, {"content": "x"}),
+        ops.DeleteMessages("agent:a", "t"),
+        ops.SearchMessages("agent:a", "x"),
+        ops.Cover("agent:a", "t", 1, 2, "x", "digest"),
+        ops.Uncover("agent:a", "t", 1),
+        ops.Overlays("agent:a", "t"),
+        ops.Embed(),
+        ops.Reindex(),
         ops.Changes("agent:a"),
         ops.DeleteScope("agent:a"),
         ops.Scopes(),
@@ -86,7 +119,7 @@ def test_a_stranger_is_denied_every_op_and_is_told_nothing(kind):
 @pytest.mark.parametrize("kind", OPS, ids=lambda kind: kind.__name__)
 @promise("guard:deny")
 def test_every_op_says_what_it_needs(kind):
-    assert kind.domain in {"memory", "admin"}
+    assert kind.domain in {"memory", "record", "thread", "admin"}
     assert kind.action in {"read", "write"}
     assert kind.__struct_config__.tag_field == "op"
     assert kind.__doc__

@@ -6,8 +6,9 @@ import os
 import sys
 
 import memwell
+from memwell import opening  # noqa: F401 - read now, because a stranger may not be allowed to
 from memwell.errors import Unavailable
-from memwell.store import sqlite  # noqa: F401 - read now, because a stranger may not be allowed to
+from memwell.store import sqlite  # noqa: F401 - likewise
 
 NOBODY = 65534
 

@@ -134,7 +134,8 @@ def test_as_much_of_an_id_as_tells_it_from_others(ids: list[str], shown: list[st
 
 BLANK: dict[str, Any] = {
     "scope": "global", "store": "memory", "kind": "semantic", "content": "x", "title": None, "tags": [], "metadata": {},
-    "pinned": False, "confidence": None, "status": "active", "provenance": Provenance(by="ann"), "supersedes": [], "lineage": [],
+    "pinned": False, "confidence": None, "status": "active", "provenance": Provenance(by="ann"), "supersedes": [],
+    "lineage": [],
     "valid_from": None, "valid_to": None, "reinforced": 0, "reason": None, "created_at": WHEN, "updated_at": WHEN,
     "expires_at": None, "version": 1, "rev": 1, "digest": "",
 }  # fmt: skip
