@@ -173,14 +173,17 @@ def main() -> int:
     """Measure; 1 if a promise is broken."""
     parser = argparse.ArgumentParser("python -m bench.search", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="tiny sizes: proves that it runs, and judges nothing")
+    parser.add_argument("--only", choices=["large", "small"], help="one large scope, or a small one among many")
     parser.add_argument("--dir", default=str(Path(__file__).parent / "out"), help="a folder on the disk to measure")
     parser.add_argument("--json", metavar="FILE", help="also write everything as JSON")
     parser.add_argument("--docs", metavar="FILE", type=Path, help="the page whose table is to be replaced")
     wanted = parser.parse_args()
     with fresh_folder(Path(wanted.dir)) as folder:
         report = Report(setting(file_system(Path(folder))))
-        large(Path(folder), report, 300 if wanted.quick else 100_000, 20 if wanted.quick else 400)
-        small(Path(folder), report, *((5, 20, 10) if wanted.quick else (1000, 1000, 400)))
+        if wanted.only != "small":
+            large(Path(folder), report, 300 if wanted.quick else 100_000, 20 if wanted.quick else 400)
+        if wanted.only != "large":
+            small(Path(folder), report, *((5, 20, 10) if wanted.quick else (1000, 1000, 400)))
     text = table.render(report)
     print(text)
     if wanted.json:

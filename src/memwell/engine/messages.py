@@ -45,7 +45,7 @@ def append(op: ops.Append, context: Context) -> WriteJob[list[Message]]:
 
     def job(view: Write) -> list[Message]:
         now = clock.now()
-        _, body = held(view, op.scope, thread, now)
+        body = held(view, op.scope, thread, now)
         last = before = last_seq(view, op.scope, thread, body)
         done: list[Message] = []
         fresh: dict[str, Message] = {}
@@ -250,7 +250,7 @@ def delete(op: ops.DeleteMessages, context: Context) -> WriteJob[int]:
 
     def job(view: Write) -> int:
         now = clock.now()
-        _, body = held(view, op.scope, thread, now)
+        body = held(view, op.scope, thread, now)
         last = last_seq(view, op.scope, thread, body)
         keys = [cell.key for cell in _chosen(view, op, thread, now)]
         for key in keys:

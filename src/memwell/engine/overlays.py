@@ -14,7 +14,7 @@ from memwell.engine.context import Context
 from memwell.engine.spoken import backwards, fingerprint, originals
 from memwell.engine.threads import OVERLAY, check_seq, check_thread, held, message_key, within
 from memwell.errors import Conflict, Corrupt, Invalid, NotFound
-from memwell.store import Cell, Drop, Put, Read, ReadJob, Write, WriteJob
+from memwell.store import Drop, Put, Read, ReadJob, Write, WriteJob
 from memwell.types import Message, Overlay
 
 _decode = msgspec.json.Decoder(Overlay).decode
@@ -23,19 +23,18 @@ _WHOLE = "begin before the call, end after the result"
 SUMMARY = "summary"  # the role of what stands in the place of messages
 
 
-def overlay_of(cell: Cell) -> Overlay:
-    """A stored summary."""
+def _overlay(thread: str, data: bytes) -> Overlay:
     try:
-        return _decode(cell.data)
-    except msgspec.MsgspecError as error:
-        raise Corrupt(f"the summary {cell.key!r} is damaged: {error}", hint="run 'memwell check'") from None
+        return _decode(data)
+    except (msgspec.MsgspecError, UnicodeDecodeError, TypeError) as error:
+        raise Corrupt(f"a summary of {thread!r} is damaged: {error}", hint="run 'memwell check'") from None
 
 
 def overlays(view: Read, scope: str, thread: str, now: int) -> list[Overlay]:
     """The summaries that lie on top: one that a larger one covers is below it."""
     tops: list[Overlay] = []
-    for cell in view.cells(scope, OVERLAY, within(thread), None, now):  # in the order in which they begin
-        one = overlay_of(cell)
+    for data in view.newest_data(scope, OVERLAY, within(thread), None, now)[::-1]:  # in the order of their beginnings
+        one = _overlay(thread, data)
         if not tops or one.last > tops[-1].last:
             tops.append(one)
     return tops

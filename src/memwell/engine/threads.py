@@ -70,19 +70,19 @@ def check_seq(seq: object, name: str, least: int = 1) -> None:
         raise Invalid(f"{name} is no number of a message", hint="list the messages to see their numbers")
 
 
-def held(view: Read, scope: str, thread: str, now: int) -> tuple[Cell, Body]:
+def held(view: Read, scope: str, thread: str, now: int) -> Body:
     """The thread, or NotFound."""
-    cell = view.cell(scope, SHAPE, thread, now)
-    if cell is None:
+    data = view.data(scope, SHAPE, thread, now)
+    if data is None:
         raise NotFound(f"{scope} has no thread {thread!r}", hint="'memwell thread list' shows what it has")
-    return cell, _body(scope, cell)
+    return _body(scope, thread, data)
 
 
-def _body(scope: str, cell: Cell) -> Body:
+def _body(scope: str, thread: str, data: bytes) -> Body:
     try:
-        return _decode(cell.data)
+        return _decode(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, TypeError) as error:
-        raise Corrupt(f"the thread {cell.key!r} of {scope} is damaged: {error}", hint="run 'memwell check'") from None
+        raise Corrupt(f"the thread {thread!r} of {scope} is damaged: {error}", hint="run 'memwell check'") from None
 
 
 def last_seq(view: Read, scope: str, thread: str, body: Body) -> int:
@@ -123,7 +123,7 @@ def create(op: ops.CreateThread, context: Context) -> WriteJob[ThreadInfo]:
     def job(view: Write) -> ThreadInfo:
         now = clock.now()
         if op.id is not None and (taken := view.cell(op.scope, SHAPE, thread, now)) is not None:
-            current = info(view, op.scope, taken, _body(op.scope, taken))
+            current = info(view, op.scope, taken, _body(op.scope, taken.key, taken.data))
             raise Conflict(f"there is a thread {thread!r} already", current=current, hint="get it, or leave id out")
         known = view.last_key(op.scope, MESSAGE, within(thread))  # of a thread of that id that was deleted
         begun = body if known is None else replace(body, next=int(known[-DIGITS:]) + 1)
@@ -162,7 +162,7 @@ def listing(op: ops.ListThreads, context: Context) -> ReadJob[list[ThreadInfo]]:
             if place is None:
                 raise NotFound(f"{op.scope} has no thread {op.cursor!r}", hint="begin again without a cursor")
             cells = cells[place + 1 :]
-        return [info(view, op.scope, cell, _body(op.scope, cell)) for cell in cells[: op.limit]]
+        return [info(view, op.scope, cell, _body(op.scope, cell.key, cell.data)) for cell in cells[: op.limit]]
 
     return job
 
@@ -172,7 +172,7 @@ def get(op: ops.GetThread, context: Context) -> ReadJob[ThreadInfo | None]:
 
     def job(view: Read) -> ThreadInfo | None:
         cell = view.cell(op.scope, SHAPE, thread, clock.now())
-        return None if cell is None else info(view, op.scope, cell, _body(op.scope, cell))
+        return None if cell is None else info(view, op.scope, cell, _body(op.scope, cell.key, cell.data))
 
     return job
 
@@ -182,7 +182,10 @@ def update(op: ops.UpdateThread, context: Context) -> WriteJob[ThreadInfo]:
     check_number(op.if_version, "if_version", 1)
 
     def job(view: Write) -> ThreadInfo:
-        cell, body = held(view, op.scope, thread, clock.now())
+        now = clock.now()
+        body = held(view, op.scope, thread, now)
+        cell = view.cell(op.scope, SHAPE, thread, now)
+        assert cell is not None  # it is held
         if op.if_version is not None and cell.version != op.if_version:
             raise Conflict(
                 f"the thread {thread!r} is at version {cell.version}, not {op.if_version}",
@@ -202,7 +205,7 @@ def fork(op: ops.ForkThread, context: Context) -> WriteJob[ThreadInfo]:
 
     def job(view: Write) -> ThreadInfo:
         now = clock.now()
-        _, body = held(view, op.scope, thread, now)
+        body = held(view, op.scope, thread, now)
         last = last_seq(view, op.scope, thread, body)
         at = last if op.at is None else op.at
         if at > last:

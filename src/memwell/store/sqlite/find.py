@@ -37,12 +37,17 @@ _NEAR = (
     """SELECT id FROM docs WHERE space = ?1 AND "group" = ?2 AND (at, id) > (?3, ?4)
                 ORDER BY at, id LIMIT ?5""",
 )
-_UNEMBEDDED = """
-SELECT s.scope, s.shape, d.key FROM docs AS d
+_WITHOUT = """
+SELECT s.scope, s.shape, d.key FROM docs AS d INDEXED BY docs_model
 CROSS JOIN spaces AS s ON s.id = d.space CROSS JOIN cells AS c ON (c.scope, c.shape, c.key) = (s.scope, s.shape, d.key)
-WHERE d.text IS NOT NULL AND d.hash <> x'' AND (d.model IS NULL OR d.model < ?1 OR d.model > ?1)
-  AND c.value IS NOT NULL AND (c.expires IS NULL OR c.expires > ?2) LIMIT ?3
+WHERE d.text IS NOT NULL AND d.hash <> x''
+  AND c.value IS NOT NULL AND (c.expires IS NULL OR c.expires > ?2) AND d.model {} LIMIT ?3
 """
+_UNEMBEDDED = [_WITHOUT.format(model) for model in ("IS NULL AND ?1 IS NOT NULL", "< ?1", "> ?1")]
+# In three, each along the index of models, which is empty there once all is done: not along all docs of the space.
+_MISSING = """SELECT count(*) FROM docs AS d INDEXED BY docs_model WHERE d.text IS NOT NULL AND d.hash <> x''
+AND +d.space = (SELECT id FROM spaces WHERE scope = ?2 AND shape = ?3) AND d.model"""
+_COUNT_UNEMBEDDED = f"SELECT ({_MISSING} IS NULL) + ({_MISSING} < ?1) + ({_MISSING} > ?1)"
 _SAVE_VECTOR = """
 INSERT OR REPLACE INTO vectors(doc, space, model, data)
 SELECT d.id, d.space, ?1, ?6 FROM docs AS d JOIN spaces AS s ON s.id = d.space
@@ -137,13 +142,13 @@ class Find:
         return [Vector(*row) for row in self.execute(select, (scope, shape, model, after, limit))]
 
     def count_unembedded(self, scope: str, shape: str, model: str) -> int:
-        missing = """SELECT count(*) FROM docs AS d WHERE d.text IS NOT NULL AND d.hash <> x''
-                      AND (d.model IS NULL OR d.model < ?1 OR d.model > ?1)
-                      AND d.space = (SELECT id FROM spaces WHERE scope = ?2 AND shape = ?3)"""
-        return int(self.execute(missing, (model, scope, shape)).get)
+        return int(self.execute(_COUNT_UNEMBEDDED, (model, scope, shape)).get)
 
     def unembedded(self, model: str, limit: int, now: int) -> list[tuple[str, str, str]]:
-        return self.execute(_UNEMBEDDED, (model, now, limit)).fetchall()  # type: ignore[no-any-return]
+        found: list[tuple[str, str, str]] = []
+        for select in _UNEMBEDDED:
+            found += self.execute(select, (model, now, limit - len(found))).fetchall()
+        return found
 
     # Writing
 
