@@ -55,7 +55,7 @@ def a_missing_thread_is_made(patch):
 
     def lenient(view, scope, thread, now):
         if view.cell(scope, threads.SHAPE, thread, now) is None:
-            return None, threads.Body()
+            return threads.Body()
         return real(view, scope, thread, now)
 
     patch.setattr(messages, "held", lenient)
