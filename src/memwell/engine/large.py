@@ -32,9 +32,13 @@ class Large:
         else:
             with self._lock:
                 self._refresh(view)
-                proposed = self._graph.search(vector, most * MARGIN).keys.tolist() if len(self._graph) else []
-            cosines = self._cosines(view, vector, proposed)
-            found = dict(sorted(cosines.items(), key=lambda pair: -pair[1])[:most])
+                known = len(self._graph)
+                proposed = self._graph.search(vector, most * MARGIN).keys.tolist() if known > most * MARGIN else None
+            if proposed is None:  # so few that each can be looked at
+                found = self._scan(view, vector, most)
+            else:
+                cosines = self._cosines(view, vector, proposed)
+                found = dict(sorted(cosines.items(), key=lambda pair: -pair[1])[:most])
         return {**found, **self._cosines(view, vector, [one for one in also if one not in found])}
 
     def _refresh(self, view: Read) -> None:
